@@ -1,0 +1,46 @@
+// What goes wrong, as the user sees it: one exception type, the same on every rank.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace [[gnu::visibility("default")]] tapioca {
+
+enum class Errc {
+    ok = 0,
+    invalid_argument,  ///< a value that cannot be right: a negative offset, a buffer of the wrong size
+    invalid_state,     ///< a call at the wrong time: after close(), a variable supplied twice
+    setting,           ///< an unknown or malformed TAPIOCA_* variable, hint or option
+    mismatch,          ///< ranks passed different arguments, or wrote the same bytes (check mode)
+    not_found,         ///< the file or a directory on its path does not exist
+    permission,        ///< the file system refuses access
+    is_directory,      ///< the path names a directory
+    no_space,          ///< the target, its quota or shared memory is full
+    io,                ///< any other failure of the file system
+    memory,            ///< the memory cap or the machine's memory does not suffice
+    unsupported,       ///< a job this version does not serve
+};
+
+/// Thrown by collective calls after the ranks have agreed, so that every rank throws the same:
+/// the error of the lowest failing rank.
+class Error : public std::runtime_error {
+public:
+    Error(Errc code, int rank, int sys_errno, std::string path, std::string const& message)
+        : std::runtime_error(message), code_(code), rank_(rank), sys_errno_(sys_errno), path_(std::move(path))
+    {
+    }
+    [[nodiscard]] Errc code() const noexcept { return code_; }
+    /// The rank (of the file's communicator) on which it happened; -1 where it is not one rank's.
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+    /// errno of the system call that failed, or 0.
+    [[nodiscard]] int sys_errno() const noexcept { return sys_errno_; }
+    [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+private:
+    Errc code_;
+    int rank_;
+    int sys_errno_;
+    std::string path_;
+};
+
+}  // namespace gnu::visibility("default")]]tapioca

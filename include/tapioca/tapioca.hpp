@@ -1,0 +1,154 @@
+// TAPIOCA for C++: declare what will be written or read collectively, then move it.
+//
+//     auto file = tapioca::File::open(comm, "out.dat", tapioca::Mode::create);   // collective
+//     tapioca::Pattern pattern;
+//     pattern.add({{rank * n, n}});                                              // variable 0
+//     auto step = file.declare(pattern);                                         // collective: plans
+//     step.write(0, std::as_bytes(std::span(data)));                             // local
+//     step.finish();                                                             // collective
+//     file.close();                                                              // collective
+//
+// Collective calls throw tapioca::Error, the same one on every rank. docs/collectives.md lists which
+// calls are collective, when buffers may be reused, and what is durable.
+#pragma once
+
+#include <mpi.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+
+#include <tapioca/error.hpp>
+#include <tapioca/options.hpp>
+#include <tapioca/pattern.hpp>
+
+namespace [[gnu::visibility("default")]] tapioca {
+
+namespace api {
+class FileState;
+class StepState;
+}  // namespace api
+
+enum class Mode {
+    create,  ///< make the file, or empty an existing one; write and read
+    update,  ///< an existing file; write and read
+    read,    ///< an existing file; read only
+};
+
+/// What a collective step did, on this rank.
+struct Moved {
+    std::uint64_t bytes = 0;             ///< bytes of this rank's variables written, or read before the file's end
+    std::uint64_t overlapped_bytes = 0;  ///< bytes this rank drained between start() and wait()
+};
+
+/// How a declared step will be carried out. A value, the same on every rank.
+class Plan {
+public:
+    Plan(std::string text, std::string json) : text_(std::move(text)), json_(std::move(json)) {}
+    /// For people: aggregators, rounds, predicted cost, alternatives, options and their origin.
+    [[nodiscard]] std::string const& explain() const noexcept { return text_; }
+    /// The same as a JSON object.
+    [[nodiscard]] std::string const& json() const noexcept { return json_; }
+
+private:
+    std::string text_;
+    std::string json_;
+};
+
+class Step;
+
+/// An open file on a communicator. Movable, not copyable.
+class File {
+public:
+    /// Opens `path`. Collective over `comm`: all ranks pass the same arguments. Rank 0 creates the
+    /// file; other ranks open it when they first do I/O. `comm` may be freed while the file is open.
+    static File open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options = {},
+                     MPI_Info info = MPI_INFO_NULL);
+
+    File(File&&) noexcept;
+    File& operator=(File&&) noexcept;
+    /// Releases this rank's descriptor without communication. Call close() to learn of errors.
+    ~File();
+
+    /// Plans a step for `pattern`. Collective. The step can be run again and again.
+    [[nodiscard]] Step declare(Pattern const& pattern);
+    /// Makes everything written so far durable. Collective.
+    void sync();
+    /// Bytes in the file now. Collective.
+    [[nodiscard]] std::uint64_t size();
+    /// Collective. Writes the report, if one was asked for.
+    void close();
+    [[nodiscard]] bool is_open() const noexcept;
+
+private:
+    friend class Step;
+    explicit File(std::shared_ptr<api::FileState> state);
+    std::shared_ptr<api::FileState> state_;
+};
+
+/// A declared step: supply or receive each variable's buffer, then finish(); then again with new
+/// buffers. One step of a communicator is in flight at a time.
+class Step {
+public:
+    Step(Step&&) noexcept;
+    Step& operator=(Step&&) noexcept;
+    ~Step();
+
+    /// Supplies the bytes of variable `var`, to be written. Local. `bytes` must stay valid and
+    /// unchanged until finish() or wait() returns. A variable of no bytes need not be supplied.
+    /// What is wrong here (size, number, twice) is thrown by finish() or wait(), on every rank.
+    void write(std::size_t var, std::span<std::byte const> bytes);
+    /// Names the buffer that receives variable `var`. Local; otherwise as write().
+    void read(std::size_t var, std::span<std::byte> bytes);
+
+    /// The same for any contiguous range of plain values, such as std::vector<double>.
+    template <std::ranges::contiguous_range R>
+    requires(!std::same_as<std::ranges::range_value_t<R>, std::byte>) void write(std::size_t var, R const& values)
+    {
+        write(var, std::as_bytes(std::span(values)));
+    }
+    template <std::ranges::contiguous_range R>
+    requires(!std::same_as<std::ranges::range_value_t<R>, std::byte>) void read(std::size_t var, R& values)
+    {
+        read(var, std::as_writable_bytes(std::span(values)));
+    }
+
+    /// Moves all variables. Collective; the buffers may be reused when it returns. Written data is
+    /// in the file, and durable after File::sync(). Equal to start() and wait().
+    Moved finish();
+    /// Begins to move the variables and returns without waiting for the file. Collective.
+    void start();
+    /// Moves what can be moved now. Local. True when nothing is left but wait().
+    bool progress();
+    /// Completes start(). Collective.
+    Moved wait();
+
+    /// Bytes of `var` that the last read delivered: less than declared where the file ended. Local.
+    [[nodiscard]] std::uint64_t received(std::size_t var) const;
+
+    /// Moves the declared step to `offset` bytes further on in the file from the next run on.
+    /// Local; the same on all ranks.
+    void rebase(std::int64_t offset);
+    /// Runs the step on another file of the same communicator from now on, with this step's plan.
+    /// Local; the same on all ranks.
+    void retarget(File& file);
+
+    /// How this step will be carried out, in both directions.
+    [[nodiscard]] Plan plan() const;
+
+private:
+    friend class File;
+    explicit Step(std::unique_ptr<api::StepState> state);
+    std::unique_ptr<api::StepState> state_;
+};
+
+namespace hacc {
+/// The pattern of this rank with `mine` particles. Collective over `comm`.
+Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset = 0);
+}  // namespace hacc
+
+}  // namespace gnu::visibility("default")]]tapioca

@@ -1,0 +1,249 @@
+// File: opening, declaring, closing. Rank 0 does what must be done once and tells the others.
+#include <functional>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "api/state.hpp"
+
+namespace tapioca {
+
+namespace api {
+
+namespace {
+
+using Json = nlohmann::json;
+
+target::Access access_of(Mode mode, bool first)
+{
+    if (mode == Mode::read) return target::Access::read;
+    return mode == Mode::create && first ? target::Access::create : target::Access::update;
+}
+
+core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file, bool first)
+{
+    auto target = target::open_file(file.path, access_of(file.mode, first));
+    if (target && file.settings.options.devnull.value_or(false)) return target::discard_writes(std::move(*target));
+    return target;
+}
+
+/// On rank 0: settings, file, file system; as text for the others.
+core::Status open_first(FileState& file, Options const& options, MPI_Info info)
+{
+    auto settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    if (!settings) return tl::unexpected(settings.error());
+    file.settings = std::move(*settings);
+    auto plain = target::open_file(file.path, access_of(file.mode, true));
+    if (!plain) return tl::unexpected(plain.error());
+    auto storage = machine::storage_of(target::descriptor(**plain));
+    if (!storage) return tl::unexpected(storage.error());
+    file.storage = *storage;
+    bool const discard = file.settings.options.devnull.value_or(false);
+    file.set_target(discard ? target::discard_writes(std::move(*plain)) : std::move(*plain));
+    return {};
+}
+
+std::string pack(FileState const& file, core::Status const& status)
+{
+    Json message;
+    if (status)
+        message = {{"storage", file.storage.name},
+                   {"block", file.storage.block_bytes},
+                   {"settings", settings::pack(file.settings)}};
+    else
+        message = {{"code", static_cast<int>(status.error().code)},
+                   {"errno", status.error().sys_errno},
+                   {"text", status.error().text}};
+    return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+core::Status unpack(FileState& file, std::string const& text)
+{
+    auto const message = Json::parse(text);
+    if (message.contains("code"))
+        return tl::unexpected(
+            core::Failure{message["code"].get<Errc>(), message["errno"], 0, message["text"].get<std::string>()});
+    file.settings = settings::unpack(message["settings"].get<std::string>());
+    file.storage = machine::storage_profile(message["storage"]);
+    file.storage.block_bytes = message["block"];
+    return {};
+}
+
+}  // namespace
+
+target::Target* FileState::target()
+{
+    if (!target_ && target_status_) {
+        auto opened = open_target(*this, false);
+        if (opened)
+            target_ = std::move(*opened);
+        else
+            target_status_ = tl::unexpected(opened.error());
+    }
+    return target_.get();
+}
+
+core::Status FileState::close_target()
+{
+    auto status = target_ ? target_->close() : core::Status();
+    target_.reset();
+    return status;
+}
+
+void FileState::raise(std::string const& call, core::Failure const& failure) const
+{
+    auto const who = failure.rank >= 0 ? fmt::format("rank {}: ", failure.rank) : std::string();
+    throw Error(failure.code, failure.rank, failure.sys_errno, path,
+                fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text));
+}
+
+void FileState::raise_if(std::string const& call, core::Status const& agreed) const
+{
+    if (!agreed) raise(call, agreed.error());
+}
+
+void FileState::require_open(std::string const& call) const
+{
+    if (!open) raise(call, {Errc::invalid_state, 0, -1, "the file is closed"});
+    if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
+}
+
+void FileState::require_same(std::string const& call, std::string const& what, std::uint64_t value) const
+{
+    if (!check()) return;
+    if (auto const rank = pool->team().first_different(value); rank >= 0)
+        raise(call, {Errc::mismatch, 0, rank, fmt::format("{} differs from rank 0's", what)});
+}
+
+}  // namespace api
+
+File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+File::~File() = default;
+
+File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options, MPI_Info info)
+{
+    auto state = std::make_shared<api::FileState>();
+    state->path = path;
+    state->mode = mode;
+    if (!comm::mpi_is_active())
+        state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
+    if (comm == MPI_COMM_NULL)
+        state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
+
+    auto pool = engine::Pool::of(comm);
+    if (!pool) state->raise("open", pool.error());
+    state->pool = *pool;
+    auto const& team = state->pool->team();
+
+    core::Status status;
+    std::string message;
+    if (team.rank() == 0) {
+        status = api::open_first(*state, options, info);
+        message = api::pack(*state, status);
+    }
+    message = comm::broadcast(team.all(), std::move(message));
+    state->raise_if("open", api::unpack(*state, message));
+    state->open = true;
+    if (state->settings.options.timeout) state->pool->patience().timeout_s = *state->settings.options.timeout;
+
+    auto const mine = settings::pack({options, {}});
+    state->require_same("open", "the path", std::hash<std::string>{}(path));
+    state->require_same("open", "the mode", static_cast<std::uint64_t>(mode));
+    state->require_same("open", "the options given in code", std::hash<std::string>{}(mine));
+    return File(std::move(state));
+}
+
+Step File::declare(Pattern const& pattern)
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
+    auto& file = *state_;
+    file.require_open("declare");
+    engine::Stopwatch const watch(file.account.planning);
+    auto const& team = file.pool->team();
+    auto const& variables = pattern.all();
+
+    core::Status local;
+    for (auto const& variable : variables) core::keep_first(local, variable->status());
+    plan::Job job{team.sum(pattern::summarise(variables)), file.storage, file.settings.options, team.size(),
+                  file.pool->cores()};
+    file.raise_if("declare", file.pool->agree(local));
+
+    if (job.pattern.fewest_variables != job.pattern.most_variables)
+        file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
+                               fmt::format("ranks declare from {} to {} variables, and must declare the same number",
+                                           job.pattern.fewest_variables, job.pattern.most_variables)});
+    if (file.check()) file.raise_if("declare", api::find_overlap(team, variables, job.pattern));
+
+    std::vector<std::uint64_t> histogram;
+    if (plan::write_partitions(job) > 1 && job.pattern.bytes > 0)
+        histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
+    auto plan = plan::make(job, histogram);
+    if (!plan) file.raise("declare", plan.error());
+    file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
+    if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
+    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));
+}
+
+void File::sync()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: sync: the file was moved from");
+    state_->require_open("sync");
+    // One fsync reaches what every process of this node wrote.
+    core::Status local;
+    if (state_->pool->team().node_rank() == 0) {
+        auto* const target = state_->target();
+        local = target ? target->sync() : state_->target_status();
+    }
+    state_->raise_if("sync", state_->pool->agree(local));
+}
+
+std::uint64_t File::size()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: size: the file was moved from");
+    state_->require_open("size");
+    core::Status local;
+    std::vector<std::uint64_t> size{0};
+    if (state_->pool->team().rank() == 0) {
+        auto* const target = state_->target();
+        auto result = target ? target->size() : tl::unexpected(state_->target_status().error());
+        if (result)
+            size[0] = *result;
+        else
+            local = tl::unexpected(result.error());
+    }
+    state_->raise_if("size", state_->pool->agree(local));
+    return state_->pool->team().sum(size)[0];
+}
+
+void File::close()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: close: the file was moved from");
+    auto& file = *state_;
+    file.require_open("close");
+    if (file.pool->in_flight)
+        file.raise("close",
+                   {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+    auto const local = file.close_target();
+    file.open = false;
+    auto const agreed = file.pool->agree(local);
+    if (file.settings.options.report) api::write_report(file);
+    file.raise_if("close", agreed);
+}
+
+bool File::is_open() const noexcept
+{
+    return state_ && state_->open;
+}
+
+namespace hacc {
+
+Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset)
+{
+    auto const [before, total] = comm::prefix_and_total(comm, mine);
+    return pattern(layout, mine, before, total, file_offset);
+}
+
+}  // namespace hacc
+}  // namespace tapioca

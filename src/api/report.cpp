@@ -1,0 +1,198 @@
+// The account of a file as JSON, and the report that collects the accounts of a process.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "api/state.hpp"
+
+namespace tapioca::api {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(plan::Route const& route, std::int64_t block_bytes)
+{
+    Json json;
+    json["way"] = route.way == plan::Way::direct ? "direct" : "aggregated";
+    json["reason"] = route.reason;
+    json["aggregators"] = route.ranks;
+    json["buffers"] = route.buffers;
+    json["buffer_bytes"] = route.round_bytes;
+    json["dense"] = route.dense;
+    json["partitions"] = Json::array();
+    if (route.way == plan::Way::aggregated)
+        for (auto const& p : plan::schedule(route, block_bytes, 0).partitions)
+            json["partitions"].push_back({{"begin", p.begin}, {"end", p.end}, {"rounds", p.rounds}});
+    json["predicted"] = Json::array();
+    for (auto const& candidate : route.candidates)
+        json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
+    json["notes"] = route.notes;
+    return json;
+}
+
+Json to_json(settings::Settings const& settings)
+{
+    Json json = Json::array();
+    for (auto const& [name, value, origin] : settings.lines())
+        json.push_back({{"name", name}, {"value", value}, {"origin", origin}});
+    return json;
+}
+
+/// Sum, mean and maximum over ranks of each of the numbers that every rank sent.
+class Columns {
+public:
+    Columns(std::vector<double> values, std::size_t columns) : values_(std::move(values)), columns_(columns) {}
+    [[nodiscard]] double sum(std::size_t column) const
+    {
+        double total = 0;
+        for (auto i = column; i < values_.size(); i += columns_) total += values_[i];
+        return total;
+    }
+    [[nodiscard]] double max(std::size_t column) const
+    {
+        double most = 0;
+        for (auto i = column; i < values_.size(); i += columns_) most = std::max(most, values_[i]);
+        return most;
+    }
+    [[nodiscard]] Json seconds(std::size_t column) const
+    {
+        auto const ranks = static_cast<double>(values_.size()) / static_cast<double>(columns_);
+        return {{"mean", sum(column) / ranks}, {"max", max(column)}};
+    }
+    [[nodiscard]] std::uint64_t count(std::size_t column) const { return static_cast<std::uint64_t>(sum(column)); }
+
+private:
+    std::vector<double> values_;
+    std::size_t columns_;
+};
+
+constexpr std::size_t per_direction = 8;
+
+void append(std::vector<double>& numbers, Account::Direction const& d)
+{
+    auto const number = [](std::uint64_t value) { return static_cast<double>(value); };
+    numbers.insert(numbers.end(), {number(d.bytes), number(d.overlapped), d.times.copying, d.waiting, d.times.draining,
+                                   number(d.times.bytes), number(d.times.rounds), number(d.times.calls)});
+}
+
+Json direction(Account::Direction const& mine, Columns const& all, std::size_t first)
+{
+    return {{"steps", mine.steps},
+            {"bytes", all.count(first)},
+            {"overlapped_bytes", all.count(first + 1)},
+            {"target_bytes", all.count(first + 5)},
+            {"rounds", all.count(first + 6)},
+            {"target_calls", all.count(first + 7)},
+            {"seconds",
+             {{"copying", all.seconds(first + 2)},
+              {"waiting", all.seconds(first + 3)},
+              {"draining", all.seconds(first + 4)}}}};
+}
+
+/// Tells this process from any other that wrote the same report before.
+std::string process_identity()
+{
+    std::ifstream stat("/proc/self/stat");
+    std::string const text((std::istreambuf_iterator<char>(stat)), {});
+    auto const after_name = text.rfind(')');
+    std::istringstream fields(after_name == std::string::npos ? "" : text.substr(after_name + 2));
+    std::string field;
+    for (int i = 3; i <= 22; ++i) fields >> field;  // field 22 is the start time
+    return fmt::format("{}-{}", ::getpid(), field);
+}
+
+/// The report of a rank other than the first of the job gets a name of its own.
+std::string report_path(std::string const& path)
+{
+    auto const rank = comm::world_rank();
+    if (rank == 0) return path;
+    std::filesystem::path name(path);
+    auto const extension = name.extension().string();
+    return name.replace_extension(fmt::format(".rank{}{}", rank, extension)).string();
+}
+
+core::Status add_to_report(std::string const& path, Json const& account)
+{
+    auto const identity = process_identity();
+    Json report;
+    {
+        std::ifstream in(path);
+        if (in) report = Json::parse(in, nullptr, false);
+    }
+    if (report.is_discarded() || !report.is_object() || report.value("process", "") != identity)
+        report = {{"tapioca", TAPIOCA_VERSION}, {"process", identity}, {"files", Json::array()}};
+    report["files"].push_back(account);
+    auto const temporary = fmt::format("{}.{}.tmp", path, identity);
+    {
+        std::ofstream out(temporary);
+        out << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+        out.close();
+        if (!out) return core::fail_errno(errno, "writing " + temporary);
+    }
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) return core::fail_errno(errno, "renaming " + temporary);
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> describe(settings::Settings const& settings)
+{
+    std::vector<std::string> texts;
+    for (auto const& [name, value, origin] : settings.lines())
+        texts.push_back(fmt::format("{}={} ({})", name, value, origin));
+    return texts;
+}
+
+std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
+{
+    auto const& pattern = plan.job.pattern;
+    Json json;
+    json["ranks"] = plan.job.ranks;
+    json["cores"] = plan.job.cores;
+    json["file_system"] = plan.job.storage.name;
+    json["block_bytes"] = plan.job.storage.block_bytes;
+    json["bytes"] = pattern.bytes;
+    json["pieces"] = pattern.pieces;
+    json["begin"] = pattern.begin;
+    json["end"] = pattern.end;
+    json["write"] = to_json(plan.write, plan.job.storage.block_bytes);
+    json["read"] = to_json(plan.read, plan.job.storage.block_bytes);
+    json["options"] = to_json(settings);
+    return json.dump();
+}
+
+void write_report(FileState const& file)
+{
+    auto const& account = file.account;
+    std::vector<double> numbers;
+    append(numbers, account.write);
+    append(numbers, account.read);
+    numbers.push_back(account.planning);
+    numbers.push_back(static_cast<double>(account.bookkeeping_bytes));
+    auto const& team = file.pool->team();
+    Columns const all(team.gather(numbers), numbers.size());
+    if (team.rank() != 0) return;
+
+    Json json;
+    json["path"] = file.path;
+    json["mode"] = file.mode == Mode::create ? "create" : file.mode == Mode::update ? "update" : "read";
+    json["ranks"] = team.size();
+    json["options"] = to_json(file.settings);
+    json["plans"] = Json::array();
+    for (auto const& plan : account.plans) json["plans"].push_back(Json::parse(plan));
+    json["planning_seconds"] = all.seconds(2 * per_direction);
+    json["most_bookkeeping_bytes"] = static_cast<std::uint64_t>(all.max(2 * per_direction + 1));
+    json["write"] = direction(account.write, all, 0);
+    json["read"] = direction(account.read, all, per_direction);
+    if (auto const status = add_to_report(report_path(*file.settings.options.report), json); !status)
+        std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
+}
+
+}  // namespace tapioca::api

@@ -1,0 +1,121 @@
+// What stands behind File and Step.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tapioca/tapioca.hpp>
+
+#include "engine/pool.hpp"
+#include "plan/plan.hpp"
+#include "settings/settings.hpp"
+
+namespace tapioca::api {
+
+enum class Op { write, read };
+
+/// What happened to a file on one rank, for the report.
+struct Account {
+    struct Direction {
+        std::uint64_t steps = 0;
+        std::uint64_t bytes = 0;       ///< of this rank's variables
+        std::uint64_t overlapped = 0;  ///< drained between start() and wait()
+        engine::Times times;
+        double waiting = 0;
+    };
+    double planning = 0;
+    Direction write;
+    Direction read;
+    std::vector<std::string> plans;  ///< JSON of each declared step
+    std::uint64_t bookkeeping_bytes = 0;
+};
+
+class FileState {
+public:
+    std::shared_ptr<engine::Pool> pool;
+    std::string path;
+    Mode mode = Mode::read;
+    settings::Settings settings;
+    machine::Storage storage;
+    Account account;
+    bool open = false;
+
+    /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
+    target::Target* target();
+    [[nodiscard]] core::Status const& target_status() const { return target_status_; }
+    void set_target(std::unique_ptr<target::Target> target) { target_ = std::move(target); }
+    core::Status close_target();
+
+    [[nodiscard]] bool check() const { return settings.options.check.value_or(false); }
+
+    /// Throws what the ranks agreed on. `call` is the public call's name.
+    [[noreturn]] void raise(std::string const& call, core::Failure const& failure) const;
+    void raise_if(std::string const& call, core::Status const& agreed) const;
+    /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
+    void require_open(std::string const& call) const;
+    /// In check mode: throws unless all ranks pass the same. Collective then.
+    void require_same(std::string const& call, std::string const& what, std::uint64_t value) const;
+
+private:
+    std::unique_ptr<target::Target> target_;
+    core::Status target_status_;
+};
+
+class StepState {
+public:
+    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan);
+    StepState(StepState const&) = delete;
+    StepState& operator=(StepState const&) = delete;
+    ~StepState();
+
+    void supply(std::size_t var, std::byte* data, std::size_t bytes, Op op);
+    void start(bool background);
+    bool progress();
+    Moved wait();
+    [[nodiscard]] std::uint64_t received(std::size_t var) const;
+    void rebase(std::int64_t offset);
+    void retarget(std::shared_ptr<FileState> file);
+    [[nodiscard]] plan::Plan const& plan() const { return plan_; }
+    [[nodiscard]] FileState const& file() const { return *file_; }
+
+private:
+    [[nodiscard]] Op direction();
+    [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
+    [[nodiscard]] bool does_io() const;
+    void check_input();
+    void prepare(bool background);
+
+    std::shared_ptr<FileState> file_;
+    pattern::Variables variables_;
+    plan::Plan plan_;
+    std::int64_t base_ = 0;
+    bool base_is_sane_ = true;
+
+    // the run that is being put together or under way
+    std::vector<std::byte*> data_;
+    std::vector<bool> supplied_;
+    std::optional<Op> wanted_;
+    Op op_ = Op::write;
+    core::Status input_;  ///< the first thing wrong with what this rank supplied
+    std::unique_ptr<engine::Run> run_;
+    std::uint64_t drained_at_start_ = 0;
+    bool prepared_[2][2] = {};  ///< [read][background]
+    double waiting_ = 0;
+
+    std::vector<std::uint64_t> received_;
+};
+
+/// Adds the closed file to the report on rank 0. Collective. A report that cannot be written is a warning.
+void write_report(FileState const& file);
+
+/// A plan as a JSON object, with the settings that went into it.
+std::string to_json(plan::Plan const& plan, settings::Settings const& settings);
+/// The settings as "name = value (origin)".
+std::vector<std::string> describe(settings::Settings const& settings);
+
+/// Check mode: fails, naming both ranks, if two ranks' pieces overlap. Collective.
+core::Status find_overlap(comm::Team const& team, pattern::Variables const& variables, pattern::Summary const& total);
+
+}  // namespace tapioca::api

@@ -1,0 +1,291 @@
+// Step: collects buffers, runs the plan, and brings all ranks to the same answer.
+#include <algorithm>
+#include <functional>
+
+#include <fmt/core.h>
+
+#include "api/state.hpp"
+
+namespace tapioca {
+
+namespace api {
+
+namespace {
+
+char const* name(Op op)
+{
+    return op == Op::write ? "write" : "read";
+}
+
+}  // namespace
+
+StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan)
+    : file_(std::move(file)),
+      variables_(std::move(variables)),
+      plan_(std::move(plan)),
+      data_(variables_.size(), nullptr),
+      supplied_(variables_.size(), false),
+      received_(variables_.size(), 0)
+{
+}
+
+StepState::~StepState()
+{
+    if (!run_) return;
+    run_.reset();  // stops the worker; the other ranks' counters are lost
+    file_->pool->in_flight = false;
+    file_->pool->broken = true;
+}
+
+void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
+{
+    auto const bad = [&](Errc code, std::string const& what) {
+        core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
+    };
+    if (run_) return bad(Errc::invalid_state, "the step is under way: wait() for it first");
+    if (wanted_ && *wanted_ != op)
+        return bad(Errc::invalid_state, fmt::format("the step already has variables to {}", name(*wanted_)));
+    wanted_ = op;
+    if (var >= variables_.size())
+        return bad(Errc::invalid_argument, fmt::format("{} variables are declared", variables_.size()));
+    if (supplied_[var]) return bad(Errc::invalid_state, "it was supplied before in this step");
+    supplied_[var] = true;
+    if (bytes != variables_[var]->bytes())
+        return bad(Errc::invalid_argument,
+                   fmt::format("the buffer has {} bytes, the declaration {}", bytes, variables_[var]->bytes()));
+    if (!data && bytes > 0) return bad(Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
+    data_[var] = data;
+}
+
+/// Ranks without data learn from the others whether this is a write or a read.
+Op StepState::direction()
+{
+    using Direction = engine::Exchange::Direction;
+    auto& pool = *file_->pool;
+    auto& exchange = *pool.place().exchange;
+    auto const step = pool.tickets.step;
+    auto known = !wanted_ ? Direction::none : *wanted_ == Op::write ? Direction::write : Direction::read;
+    exchange.announce(step, known);
+    if (known == Direction::none)
+        engine::wait_until(pool.patience(), "a rank with data to start the step", [&] {
+            known = exchange.announced(step);
+            return known != Direction::unknown;
+        });
+    return known == Direction::read ? Op::read : Op::write;
+}
+
+void StepState::check_input()
+{
+    auto const& job = plan_.job;
+    std::int64_t end = 0;
+    if (op_ == Op::write && file_->mode == Mode::read)
+        core::keep_first(input_, core::fail(Errc::invalid_state, "writing to a file opened for reading"));
+    base_is_sane_ = !__builtin_add_overflow(base_, job.pattern.end, &end) && base_ + job.pattern.begin >= 0;
+    if (!base_is_sane_)
+        core::keep_first(input_, core::fail(Errc::invalid_argument,
+                                            fmt::format("rebased by {}, bytes {} to {} leave the range of file offsets",
+                                                        base_, job.pattern.begin, job.pattern.end)));
+    for (std::size_t var = 0; var < variables_.size(); ++var)
+        if (!supplied_[var] && variables_[var]->bytes() > 0)
+            core::keep_first(
+                input_, core::fail(Errc::invalid_state, fmt::format("variable {} ({} bytes) was never supplied", var,
+                                                                    variables_[var]->bytes())));
+}
+
+bool StepState::does_io() const
+{
+    auto const rank = file_->pool->team().node_rank();
+    if (route().way == plan::Way::direct)
+        return std::any_of(variables_.begin(), variables_.end(), [](auto const& v) { return v->bytes() > 0; });
+    return std::find(route().ranks.begin(), route().ranks.end(), rank) != route().ranks.end();
+}
+
+void StepState::prepare(bool background)
+{
+    auto& done = prepared_[op_ == Op::read][background];
+    if (done) return;
+    bool const drains = route().way == plan::Way::aggregated && op_ == Op::write;
+    auto const status = file_->pool->prepare(route(), does_io() && (drains || background));
+    if (!status) {
+        input_ = {};
+        std::fill(supplied_.begin(), supplied_.end(), false);
+        wanted_.reset();
+        file_->raise("start", status.error());
+    }
+    done = true;
+}
+
+void StepState::start(bool background)
+{
+    file_->require_open("start");
+    auto& pool = *file_->pool;
+    if (pool.in_flight)
+        file_->raise("start",
+                     {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+    if (pool.broken)
+        file_->raise("start",
+                     {Errc::invalid_state, 0, -1, "an earlier step of this communicator was destroyed before wait()"});
+
+    op_ = direction();
+    file_->require_same("start", "the direction", static_cast<std::uint64_t>(op_));
+    file_->require_same("start", "the base offset", static_cast<std::uint64_t>(base_));
+    prepare(background);
+    check_input();
+
+    engine::Work work;
+    work.route = &route();
+    work.base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
+    work.spoiled = !input_;
+    work.background = background;
+    work.variables = variables_.size();
+    work.tickets = pool.tickets;
+    work.schedule = plan::schedule(route(), file_->storage.block_bytes, work.base);
+    if (!work.spoiled)
+        for (std::size_t var = 0; var < variables_.size(); ++var)
+            for (auto const& layout : variables_[var]->layouts()) work.tracks.push_back({&layout, data_[var], var});
+    if (does_io()) {
+        work.target = file_->target();
+        work.target_status = file_->target_status();
+    }
+    pool.tickets.pass(work.schedule, op_ == Op::write);
+
+    waiting_ = 0;
+    pool.in_flight = true;
+    auto const place = pool.place();
+    if (route().way == plan::Way::direct)
+        run_ = engine::start_direct(place, std::move(work), op_ == Op::write);
+    else if (op_ == Op::write)
+        run_ = engine::start_write(place, std::move(work));
+    else
+        run_ = engine::start_read(place, std::move(work));
+    (void)run_->advance();
+    drained_at_start_ = run_->drained_bytes();
+}
+
+bool StepState::progress()
+{
+    if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
+    return run_->advance();
+}
+
+Moved StepState::wait()
+{
+    if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
+    auto& pool = *file_->pool;
+    Moved moved;
+    moved.overlapped_bytes = run_->drained_bytes() - drained_at_start_;
+    core::Status status = input_;
+    auto const copying_before = run_->copying();
+    {
+        engine::Stopwatch const watch(waiting_);
+        engine::wait_until(pool.patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
+                           [&] { return run_->advance(); });
+        core::keep_first(status, run_->settle());
+        status = pool.agree(status);
+    }
+    auto const times = run_->times();
+    received_ = run_->received();
+    run_.reset();
+    pool.in_flight = false;
+    input_ = {};
+    wanted_.reset();
+    std::fill(supplied_.begin(), supplied_.end(), false);
+
+    for (std::size_t var = 0; var < variables_.size(); ++var)
+        moved.bytes += op_ == Op::write ? variables_[var]->bytes() : received_[var];
+    auto& direction = op_ == Op::write ? file_->account.write : file_->account.read;
+    ++direction.steps;
+    direction.bytes += status ? moved.bytes : 0;
+    direction.overlapped += moved.overlapped_bytes;
+    direction.waiting += std::max(0.0, waiting_ - (times.copying - copying_before));
+    direction.times.copying += times.copying;
+    direction.times.draining += times.draining;
+    direction.times.bytes += times.bytes;
+    direction.times.rounds += times.rounds;
+    direction.times.calls += times.calls;
+    file_->raise_if("finish", status);
+    return moved;
+}
+
+std::uint64_t StepState::received(std::size_t var) const
+{
+    return var < received_.size() ? received_[var] : 0;
+}
+
+void StepState::rebase(std::int64_t offset)
+{
+    if (run_) file_->raise("rebase", {Errc::invalid_state, 0, -1, "the step is under way: wait() for it first"});
+    base_ = offset;
+}
+
+void StepState::retarget(std::shared_ptr<FileState> file)
+{
+    if (run_) file_->raise("retarget", {Errc::invalid_state, 0, -1, "the step is under way: wait() for it first"});
+    file->require_open("retarget");
+    if (file->pool != file_->pool)
+        file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});
+    file_ = std::move(file);
+    if (file_->settings.options.report) file_->account.plans.push_back(to_json(plan_, file_->settings));
+}
+
+}  // namespace api
+
+Step::Step(std::unique_ptr<api::StepState> state) : state_(std::move(state)) {}
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&&) noexcept = default;
+Step::~Step() = default;
+
+void Step::write(std::size_t var, std::span<std::byte const> bytes)
+{
+    state_->supply(var, const_cast<std::byte*>(bytes.data()), bytes.size(), api::Op::write);
+}
+
+void Step::read(std::size_t var, std::span<std::byte> bytes)
+{
+    state_->supply(var, bytes.data(), bytes.size(), api::Op::read);
+}
+
+Moved Step::finish()
+{
+    state_->start(false);
+    return state_->wait();
+}
+
+void Step::start()
+{
+    state_->start(true);
+}
+
+bool Step::progress()
+{
+    return state_->progress();
+}
+
+Moved Step::wait()
+{
+    return state_->wait();
+}
+
+std::uint64_t Step::received(std::size_t var) const
+{
+    return state_->received(var);
+}
+
+void Step::rebase(std::int64_t offset)
+{
+    state_->rebase(offset);
+}
+
+void Step::retarget(File& file)
+{
+    state_->retarget(file.state_);
+}
+
+Plan Step::plan() const
+{
+    auto const& plan = state_->plan();
+    auto const& settings = state_->file().settings;
+    return {plan::explain(plan, api::describe(settings)), api::to_json(plan, settings)};
+}
+
+}  // namespace tapioca

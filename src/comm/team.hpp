@@ -1,0 +1,85 @@
+// Team: communicators of our own for the ranks of a file, and the few collectives that planning needs.
+// With segment.hpp the only place that calls MPI to communicate.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/result.hpp"
+#include "pattern/summary.hpp"
+
+namespace tapioca::comm {
+
+/// The same Status on every rank: ok, or the failure of the lowest failing rank.
+/// Collective over `comm`: one 4-byte allreduce; the failure is broadcast only if there is one.
+core::Status agree(MPI_Comm comm, core::Status const& local);
+
+/// `text` of rank 0 on every rank. Collective.
+std::string broadcast(MPI_Comm comm, std::string text);
+
+/// A private duplicate of a communicator and the ranks that share this node's memory.
+class Team {
+public:
+    /// Collective over `comm`.
+    explicit Team(MPI_Comm comm);
+    Team(Team const&) = delete;
+    Team& operator=(Team const&) = delete;
+    /// Gives the communicators back, unless MPI has been finalised.
+    ~Team();
+
+    [[nodiscard]] MPI_Comm all() const { return all_; }
+    [[nodiscard]] MPI_Comm node() const { return node_; }
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int size() const { return size_; }
+    [[nodiscard]] int node_rank() const { return node_rank_; }
+    [[nodiscard]] int node_size() const { return node_size_; }
+
+    /// Sums over all ranks. Collective.
+    [[nodiscard]] pattern::Summary sum(pattern::Summary summary) const;
+    [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
+    /// Bitwise or over all ranks. Collective.
+    void unite(std::span<unsigned char> bits) const;
+    /// Every rank's values, rank by rank, on every rank. Collective; for reports and check mode.
+    [[nodiscard]] std::vector<double> gather(std::span<double const> values) const;
+
+    /// Lowest rank whose `value` differs from rank 0's, or -1. Collective.
+    [[nodiscard]] int first_different(std::uint64_t value) const;
+
+    /// Sends each rank its list and returns what came, with the sender. Collective; for check mode.
+    struct Interval {
+        std::int64_t begin, end, rank;
+    };
+    [[nodiscard]] std::vector<Interval> exchange(std::vector<std::vector<Interval>> const& to_rank) const;
+
+private:
+    MPI_Comm all_ = MPI_COMM_NULL;
+    MPI_Comm node_ = MPI_COMM_NULL;
+    MPI_Datatype summary_type_ = MPI_DATATYPE_NULL;
+    MPI_Op add_summaries_ = MPI_OP_NULL;
+    int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
+};
+
+/// The sum of `mine` over lower ranks, and over all. Collective.
+std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
+
+/// This process's rank in MPI_COMM_WORLD.
+int world_rank();
+
+/// True between MPI_Init and MPI_Finalize.
+bool mpi_is_active();
+
+/// The pairs of an MPI_Info.
+std::vector<std::pair<std::string, std::string>> pairs_of(MPI_Info info);
+
+/// Something kept with a communicator: found again by every file on it, dropped when the communicator is
+/// freed or MPI is finalised.
+std::shared_ptr<void> attached(MPI_Comm comm);
+void attach(MPI_Comm comm, std::shared_ptr<void> object);
+
+}  // namespace tapioca::comm

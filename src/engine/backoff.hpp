@@ -1,0 +1,68 @@
+// Waiting for another rank: poll, then yield, then sleep, so that more ranks than cores still get on.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include <sched.h>
+#include <time.h>
+
+namespace tapioca::engine {
+
+/// How long to wait and what to do when that was too long. Shared by all waits of a communicator.
+struct Patience {
+    bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
+    double timeout_s = 0;  ///< 0: for ever
+    std::function<void(std::string const& what)> give_up;
+};
+
+class Backoff {
+public:
+    explicit Backoff(bool crowded) : turn_(crowded ? polls : 0) {}
+
+    void pause()
+    {
+        if (turn_ < polls) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        } else if (turn_ < polls + yields) {
+            sched_yield();
+        } else {
+            auto const doublings = std::min((turn_ - polls - yields) / 4, 4);
+            timespec const nap{0, std::min(10'000L << doublings, 100'000L)};
+            nanosleep(&nap, nullptr);
+        }
+        if (turn_ < polls + yields + 64) ++turn_;
+    }
+    [[nodiscard]] bool sleeping() const
+    {
+        return turn_ >= polls + yields;
+    }
+
+private:
+    static constexpr int polls = 400;
+    static constexpr int yields = 40;
+    int turn_;
+};
+
+/// Returns when `ready()`; calls patience.give_up(what) after its time-out.
+template <class Ready>
+void wait_until(Patience const& patience, char const* what, Ready ready)
+{
+    Backoff backoff(patience.crowded);
+    std::chrono::steady_clock::time_point asleep_since{};
+    while (!ready()) {
+        backoff.pause();
+        if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
+        auto const now = std::chrono::steady_clock::now();
+        if (asleep_since == std::chrono::steady_clock::time_point{}) asleep_since = now;
+        if (std::chrono::duration<double>(now - asleep_since).count() > patience.timeout_s && patience.give_up)
+            patience.give_up(what);
+    }
+}
+
+}  // namespace tapioca::engine

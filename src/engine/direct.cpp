@@ -1,0 +1,132 @@
+// Direct access: the rank reads or writes its own pieces, those that touch in the file in one call.
+#include <algorithm>
+#include <atomic>
+#include <climits>
+
+#include "engine/run.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+class DirectRun final : public Run {
+public:
+    DirectRun(Place const& place, Work work, bool writing)
+        : place_(place),
+          work_(std::move(work)),
+          writing_(writing),
+          status_(work_.target_status),
+          received_(work_.variables, 0)
+    {
+        if (work_.spoiled || !status_ || work_.tracks.empty()) return;
+        if (work_.background)
+            place_.worker->start([this] { move_all(); });
+        else
+            move_all();
+    }
+    DirectRun(DirectRun const&) = delete;
+    DirectRun& operator=(DirectRun const&) = delete;
+    ~DirectRun() override { place_.worker->wait(); }
+
+    bool advance() override { return true; }
+    core::Status settle() override
+    {
+        place_.worker->wait();
+        return status_;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> const& received() const override { return received_; }
+    [[nodiscard]] std::uint64_t drained_bytes() const override { return moved_bytes_.load(std::memory_order_relaxed); }
+    [[nodiscard]] Times times() const override
+    {
+        Times times = times_;
+        times.bytes = drained_bytes();
+        return times;
+    }
+
+private:
+    void move_all()
+    {
+        Stopwatch const watch(times_.draining);
+        for (auto const& track : work_.tracks) {
+            pattern::Cursor cursor(*track.layout);
+            for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);)
+                for (std::int64_t i = 0; i < run.count && status_; ++i)
+                    add(run.offset + i * run.stride, track.data + run.buffer + i * run.length, run.length,
+                        track.variable);
+        }
+        flush();
+    }
+
+    void add(std::int64_t offset, std::byte* data, std::int64_t length, std::size_t variable)
+    {
+        if (!vectors_.empty() && (offset != end_ || vectors_.size() == IOV_MAX)) flush();
+        if (vectors_.empty()) begin_ = offset;
+        end_ = offset + length;
+        auto const bytes = static_cast<std::size_t>(length);
+        if (!vectors_.empty() && variables_.back() == variable &&
+            static_cast<std::byte*>(vectors_.back().iov_base) + vectors_.back().iov_len == data) {
+            vectors_.back().iov_len += bytes;
+            return;
+        }
+        vectors_.push_back({data, bytes});
+        variables_.push_back(variable);
+    }
+
+    void flush()
+    {
+        if (vectors_.empty()) return;
+        if (status_) writing_ ? write() : read();
+        ++times_.calls;
+        vectors_.clear();
+        variables_.clear();
+    }
+
+    void write()
+    {
+        core::keep_first(status_, work_.target->write(work_.base + begin_, vectors_));
+        if (status_) moved_bytes_.fetch_add(static_cast<std::uint64_t>(end_ - begin_), std::memory_order_relaxed);
+    }
+
+    void read()
+    {
+        lengths_.clear();
+        for (auto const& vector : vectors_) lengths_.push_back(vector.iov_len);
+        auto const got = work_.target->read(work_.base + begin_, vectors_);
+        if (!got) {
+            core::keep_first(status_, tl::unexpected(got.error()));
+            return;
+        }
+        moved_bytes_.fetch_add(*got, std::memory_order_relaxed);
+        auto left = *got;
+        for (std::size_t i = 0; i < lengths_.size(); ++i) {
+            auto const share = std::min<std::uint64_t>(left, lengths_[i]);
+            received_[variables_[i]] += share;
+            left -= share;
+        }
+    }
+
+    Place place_;
+    Work work_;
+    bool writing_;
+    core::Status status_;
+    std::vector<std::uint64_t> received_;
+    Times times_;
+
+    // a stretch of the file that is moved in one call
+    std::int64_t begin_ = 0;
+    std::int64_t end_ = 0;
+    std::vector<iovec> vectors_;
+    std::vector<std::size_t> variables_;
+    std::vector<std::size_t> lengths_;
+
+    std::atomic<std::uint64_t> moved_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Run> start_direct(Place const& place, Work work, bool writing)
+{
+    return std::make_unique<DirectRun>(place, std::move(work), writing);
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,188 @@
+#include "engine/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tapioca::engine {
+
+namespace {
+
+constexpr std::size_t line = 64;
+
+constexpr std::size_t to_line(std::size_t bytes)
+{
+    return (bytes + line - 1) / line * line;
+}
+
+/// Counters of one rank, one per partition, on cache lines of its own.
+std::size_t filled_row(int ranks)
+{
+    return to_line(static_cast<std::size_t>(ranks) * sizeof(Counter)) / sizeof(Counter);
+}
+
+}  // namespace
+
+/// A status in shared memory.
+struct Exchange::Record {
+    std::int32_t code;
+    std::int32_t sys_errno;
+    char text[1016];
+};
+
+struct alignas(line) Exchange::Header {
+    alignas(line) Counter claimed;
+    alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
+};
+
+struct alignas(line) Exchange::Cell {
+    alignas(line) Counter arrived;
+    alignas(line) Counter consumed;
+    Counter announced;  ///< step * 4 + direction
+    Record records[2];  ///< of agreements in turn: nobody is two ahead of anybody
+};
+
+struct alignas(line) Exchange::Lane {
+    alignas(line) Counter drained;
+    alignas(line) Counter touched[most_buffers];
+};
+
+std::size_t Exchange::bytes(int ranks)
+{
+    auto const n = static_cast<std::size_t>(ranks);
+    return sizeof(Header) + n * sizeof(Cell) + n * sizeof(Lane) + n * filled_row(ranks) * sizeof(Counter) +
+           to_line(n * most_buffers * sizeof(Block));
+}
+
+Exchange::Exchange(std::byte* memory, int ranks, int rank)
+    : ranks_(ranks), rank_(rank), filled_per_rank_(filled_row(ranks))
+{
+    // Zeroed memory is a valid state of all of these: lock-free atomics and plain integers.
+    auto const n = static_cast<std::size_t>(ranks);
+    auto const take = [&memory](std::size_t bytes) { return std::exchange(memory, memory + bytes); };
+    header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
+    cells_ = reinterpret_cast<Cell*>(take(n * sizeof(Cell)));
+    lanes_ = reinterpret_cast<Lane*>(take(n * sizeof(Lane)));
+    filled_ = reinterpret_cast<Counter*>(take(n * filled_per_rank_ * sizeof(Counter)));
+    blocks_ = reinterpret_cast<Block*>(take(n * most_buffers * sizeof(Block)));
+}
+
+Exchange::Cell& Exchange::cell(int rank) const
+{
+    return cells_[rank];
+}
+
+Counter& Exchange::filled(std::size_t partition, int rank) const
+{
+    return filled_[static_cast<std::size_t>(rank) * filled_per_rank_ + partition];
+}
+
+void Exchange::set_filled(std::size_t partition, std::uint64_t ticket)
+{
+    filled(partition, rank_).store(ticket, std::memory_order_release);
+}
+
+std::uint64_t Exchange::least_filled(std::size_t partition) const
+{
+    auto least = std::numeric_limits<std::uint64_t>::max();
+    for (int rank = 0; rank < ranks_; ++rank)
+        least = std::min(least, filled(partition, rank).load(std::memory_order_acquire));
+    return least;
+}
+
+Counter& Exchange::drained(std::size_t partition) const
+{
+    return lanes_[partition].drained;
+}
+
+Counter& Exchange::touched(std::size_t partition, std::size_t buffer) const
+{
+    return lanes_[partition].touched[buffer];
+}
+
+Counter& Exchange::claimed() const
+{
+    return header_->claimed;
+}
+
+Exchange::Block& Exchange::block(std::size_t slot) const
+{
+    return blocks_[slot];
+}
+
+void Exchange::set_consumed(std::uint64_t ticket)
+{
+    cell(rank_).consumed.store(ticket, std::memory_order_release);
+}
+
+std::uint64_t Exchange::least_consumed() const
+{
+    auto least = std::numeric_limits<std::uint64_t>::max();
+    for (int rank = 0; rank < ranks_; ++rank)
+        least = std::min(least, cell(rank).consumed.load(std::memory_order_acquire));
+    return least;
+}
+
+void Exchange::announce(std::uint64_t step, Direction direction)
+{
+    cell(rank_).announced.store(step * 4 + static_cast<std::uint64_t>(direction), std::memory_order_release);
+}
+
+Exchange::Direction Exchange::announced(std::uint64_t step) const
+{
+    bool all = true;
+    for (int rank = 0; rank < ranks_; ++rank) {
+        auto const value = cell(rank).announced.load(std::memory_order_acquire);
+        auto const direction = static_cast<Direction>(value % 4);
+        if (value / 4 != step || direction == Direction::unknown)
+            all = false;
+        else if (direction != Direction::none)
+            return direction;
+    }
+    return all ? Direction::none : Direction::unknown;
+}
+
+void Exchange::spoil(std::uint64_t step)
+{
+    header_->spoiled.store(step + 1, std::memory_order_release);
+}
+
+bool Exchange::spoiled(std::uint64_t step) const
+{
+    return header_->spoiled.load(std::memory_order_acquire) == step + 1;
+}
+
+void Exchange::arrive(core::Status const& local)
+{
+    auto& mine = cell(rank_);
+    auto& record = mine.records[agreements_ % 2];
+    record.code = 0;
+    if (!local) {
+        auto const& failure = local.error();
+        record.code = static_cast<std::int32_t>(failure.code);
+        record.sys_errno = failure.sys_errno;
+        auto const length = std::min(failure.text.size(), sizeof record.text - 1);
+        std::memcpy(record.text, failure.text.data(), length);
+        record.text[length] = '\0';
+    }
+    mine.arrived.store(++agreements_, std::memory_order_release);
+}
+
+bool Exchange::all_arrived() const
+{
+    for (int rank = 0; rank < ranks_; ++rank)
+        if (cell(rank).arrived.load(std::memory_order_acquire) < agreements_) return false;
+    return true;
+}
+
+core::Status Exchange::verdict() const
+{
+    for (int rank = 0; rank < ranks_; ++rank) {
+        auto const& record = cell(rank).records[(agreements_ - 1) % 2];
+        if (record.code != 0)
+            return tl::unexpected(core::Failure{static_cast<Errc>(record.code), record.sys_errno, rank, record.text});
+    }
+    return {};
+}
+
+}  // namespace tapioca::engine

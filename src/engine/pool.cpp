@@ -1,0 +1,73 @@
+#include "engine/pool.hpp"
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include "machine/cores.hpp"
+
+namespace tapioca::engine {
+
+core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm)
+{
+    if (auto const existing = comm::attached(comm)) return std::static_pointer_cast<Pool>(existing);
+
+    auto team = std::make_shared<comm::Team>(comm);
+    if (team->node_size() != team->size())
+        return core::fail(Errc::unsupported, fmt::format("the communicator's {} ranks span several nodes: this version "
+                                                         "serves ranks that share one",
+                                                         team->size()));
+    cpu_set_t cores = machine::allowed_cores();
+    team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
+    auto control = comm::Segment::create(team->node(), Exchange::bytes(team->node_size()));
+    if (!control) return tl::unexpected(control.error());
+    std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(*control)));
+    comm::attach(comm, pool);
+    return pool;
+}
+
+Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control)
+    : team_holder_(std::move(team)),
+      team_(*team_holder_),
+      cores_(cores),
+      control_(std::move(control)),
+      exchange_(control_.data(), team_.node_size(), team_.node_rank()),
+      worker_(cores)
+{
+    tickets.write.resize(static_cast<std::size_t>(team_.node_size()), 0);
+    patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
+    patience_.give_up = [this](std::string const& what) {
+        std::fprintf(stderr,
+                     "tapioca: rank %d of %d waited more than TAPIOCA_TIMEOUT (%g s) for %s: aborting the job\n",
+                     team_.rank(), team_.size(), patience_.timeout_s, what.c_str());
+        MPI_Abort(team_.all(), 1);
+    };
+}
+
+core::Status Pool::prepare(plan::Route const& route, bool needs_worker)
+{
+    core::Status status;
+    if (route.way == plan::Way::aggregated) {
+        status = grow(buffers_, buffer_bytes(route));
+        if (status) status = grow(maps_, map_bytes(route));
+    }
+    core::Status const local = needs_worker ? worker_.launch() : core::Status();
+    return status ? agree(local) : status;
+}
+
+core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
+{
+    if (bytes <= segment.bytes()) return {};
+    segment = comm::Segment();  // nobody uses it between steps; given back first, so that both need not fit
+    auto larger = comm::Segment::create(team_.node(), bytes);
+    if (!larger) return tl::unexpected(larger.error());
+    segment = std::move(*larger);
+    return {};
+}
+
+Place Pool::place()
+{
+    return {&exchange_, buffers_.data(), maps_.data(), &worker_, &patience_};
+}
+
+}  // namespace tapioca::engine

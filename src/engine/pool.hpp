@@ -1,0 +1,48 @@
+// Pool: what the files of a communicator share: the exchange, the buffers and the drain thread.
+#pragma once
+
+#include <memory>
+
+#include "comm/segment.hpp"
+#include "comm/team.hpp"
+#include "engine/run.hpp"
+
+namespace tapioca::engine {
+
+class Pool {
+public:
+    /// The pool of `comm`, made at the first call. Collective.
+    static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm);
+    Pool(Pool const&) = delete;
+    Pool& operator=(Pool const&) = delete;
+
+    [[nodiscard]] comm::Team const& team() const { return team_; }
+    [[nodiscard]] int cores() const { return CPU_COUNT(&cores_); }
+
+    /// Makes sure that memory and thread for `route` are there. Collective; without effect the second time.
+    core::Status prepare(plan::Route const& route, bool needs_worker);
+
+    [[nodiscard]] Place place();
+    core::Status agree(core::Status const& local) { return exchange_.agree(local, patience_); }
+    [[nodiscard]] Patience& patience() { return patience_; }
+
+    Tickets tickets;
+    bool in_flight = false;  ///< a step was started and not waited for
+    bool broken = false;     ///< a step was abandoned: the counters no longer match
+
+private:
+    Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control);
+    core::Status grow(comm::Segment& segment, std::uint64_t bytes);
+
+    std::shared_ptr<comm::Team> team_holder_;
+    comm::Team const& team_;
+    cpu_set_t cores_;
+    comm::Segment control_;
+    comm::Segment buffers_;
+    comm::Segment maps_;
+    Exchange exchange_;
+    Patience patience_;
+    target::Worker worker_;
+};
+
+}  // namespace tapioca::engine

@@ -1,0 +1,196 @@
+// Reading through shared buffers: readers pull the file block by block, every rank copies out what it needs.
+// There is no inode lock to avoid, so every reader that would wait pulls the next block itself.
+#include <algorithm>
+#include <atomic>
+
+#include "engine/copy.hpp"
+#include "engine/run.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+class ReadRun final : public Run {
+public:
+    ReadRun(Place const& place, Work work)
+        : place_(place),
+          work_(std::move(work)),
+          slots_(static_cast<std::uint64_t>(work_.route->aggregators * work_.route->buffers)),
+          begin_(work_.tickets.read),
+          end_(begin_ + static_cast<std::uint64_t>(work_.schedule.partitions[0].rounds)),
+          received_(work_.variables, 0)
+    {
+        auto const& readers = work_.route->ranks;
+        main_.status = work_.target_status;
+        reader_ = std::find(readers.begin(), readers.end(), place_.exchange->rank()) != readers.end();
+        if (!work_.spoiled)
+            for (auto const& track : work_.tracks) cursors_.emplace_back(*track.layout);
+        publish();
+        // One thread reads ahead while the application computes.
+        if (work_.background && place_.exchange->rank() == readers.front())
+            place_.worker->start([this] { read_ahead(); });
+    }
+    ReadRun(ReadRun const&) = delete;
+    ReadRun& operator=(ReadRun const&) = delete;
+    ~ReadRun() override { stop_worker(); }
+
+    bool advance() override
+    {
+        while (next_ < end_) {
+            if (ready(next_))
+                take(next_);
+            else if (!pull(main_))
+                return false;
+        }
+        while (pull(main_)) {}  // a reader stays for the ranks that may not read themselves
+        return !reader_ || place_.exchange->claimed().load(std::memory_order_relaxed) >= end_ ||
+               place_.exchange->least_consumed() >= end_;
+    }
+
+    core::Status settle() override
+    {
+        stop_worker();
+        core::keep_first(main_.status, ahead_.status);
+        return main_.status;
+    }
+
+    [[nodiscard]] std::vector<std::uint64_t> const& received() const override { return received_; }
+    [[nodiscard]] std::uint64_t drained_bytes() const override { return pulled_bytes_.load(std::memory_order_relaxed); }
+    [[nodiscard]] double copying() const override { return copying_; }
+    [[nodiscard]] Times times() const override
+    {
+        Times times = main_.times;
+        times.draining += ahead_.times.draining;
+        times.rounds += ahead_.times.rounds;
+        times.calls += ahead_.times.calls;
+        times.copying = copying_;
+        times.bytes = drained_bytes();
+        return times;
+    }
+
+private:
+    /// What one thread of this rank pulled.
+    struct Puller {
+        core::Status status;
+        Times times;
+    };
+
+    void stop_worker()
+    {
+        abandoned_.store(true, std::memory_order_relaxed);
+        place_.worker->wait();
+    }
+
+    [[nodiscard]] std::int64_t round(std::uint64_t ticket) const { return static_cast<std::int64_t>(ticket - begin_); }
+    [[nodiscard]] std::size_t slot(std::uint64_t ticket) const
+    {
+        return static_cast<std::size_t>((ticket - begin_) % slots_);
+    }
+    [[nodiscard]] std::byte* buffer(std::uint64_t ticket) const
+    {
+        return place_.buffers + slot(ticket) * work_.route->round_bytes;
+    }
+    [[nodiscard]] bool ready(std::uint64_t ticket) const
+    {
+        return place_.exchange->block(slot(ticket)).ready.load(std::memory_order_acquire) == ticket + 1;
+    }
+
+    /// Finds the next block this rank needs and says that it is done with all before it.
+    void publish()
+    {
+        auto position = pattern::no_offset;
+        for (auto const& cursor : cursors_) position = std::min(position, cursor.position());
+        next_ = position == pattern::no_offset
+                    ? end_
+                    : begin_ + static_cast<std::uint64_t>(work_.schedule.round_of(0, position + work_.base));
+        place_.exchange->set_consumed(next_);
+    }
+
+    /// Copies this rank's part out of a block.
+    void take(std::uint64_t ticket)
+    {
+        Stopwatch const watch(copying_);
+        auto const begin = work_.schedule.round_begin(0, round(ticket)) - work_.base;
+        auto const end = work_.schedule.round_end(0, round(ticket)) - work_.base;
+        auto const valid =
+            static_cast<std::int64_t>(place_.exchange->block(slot(ticket)).valid.load(std::memory_order_relaxed));
+        for (std::size_t t = 0; t < cursors_.size(); ++t) {
+            auto const& track = work_.tracks[t];
+            for (pattern::Run run; cursors_[t].next(begin + valid, run);) {
+                copy_out(buffer(ticket), begin, run, track.data);
+                received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
+            }
+            if (cursors_[t].position() < end) cursors_[t].seek(end);  // the file ended before
+        }
+        publish();
+    }
+
+    /// Reads the next block that nobody has claimed. False if there is none, or no buffer is free.
+    bool pull(Puller& puller)
+    {
+        if (!reader_) return false;
+        auto& claimed = place_.exchange->claimed();
+        auto ticket = claimed.load(std::memory_order_relaxed);
+        for (;;) {
+            auto const needed = std::max(ticket, std::min(place_.exchange->least_consumed(), end_));
+            if (needed >= end_) return false;
+            if (needed >= begin_ + slots_ && place_.exchange->least_consumed() + slots_ <= needed) return false;
+            if (claimed.compare_exchange_weak(ticket, needed + 1, std::memory_order_relaxed)) {
+                fetch(needed, puller);
+                return true;
+            }
+        }
+    }
+
+    void fetch(std::uint64_t ticket, Puller& puller)
+    {
+        Stopwatch const watch(puller.times.draining);
+        auto const begin = work_.schedule.round_begin(0, round(ticket));
+        auto const bytes = static_cast<std::size_t>(work_.schedule.round_end(0, round(ticket)) - begin);
+        core::Result<std::uint64_t> got = 0;  // whoever could not open the file hands out empty blocks
+        if (work_.target) got = work_.target->read(begin, std::span(buffer(ticket), bytes));
+        if (!got) core::keep_first(puller.status, tl::unexpected(got.error()));
+        auto& block = place_.exchange->block(slot(ticket));
+        block.valid.store(got.value_or(0), std::memory_order_relaxed);
+        block.ready.store(ticket + 1, std::memory_order_release);
+        pulled_bytes_.fetch_add(got.value_or(0), std::memory_order_relaxed);
+        ++puller.times.rounds;
+        ++puller.times.calls;
+    }
+
+    void read_ahead()
+    {
+        Backoff backoff(true);
+        while (!abandoned_.load(std::memory_order_relaxed) &&
+               place_.exchange->claimed().load(std::memory_order_relaxed) < end_) {
+            if (pull(ahead_))
+                backoff = Backoff(true);
+            else
+                backoff.pause();
+        }
+    }
+
+    Place place_;
+    Work work_;
+    std::uint64_t slots_;
+    std::uint64_t begin_;  ///< tickets of this step's blocks
+    std::uint64_t end_;
+    std::uint64_t next_ = 0;  ///< ticket of the block that this rank needs next
+    bool reader_ = false;
+    std::vector<pattern::Cursor> cursors_;
+    std::vector<std::uint64_t> received_;
+    double copying_ = 0;
+    Puller main_;
+    Puller ahead_;  ///< the worker's
+    std::atomic<std::uint64_t> pulled_bytes_ = 0;
+    std::atomic<bool> abandoned_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Run> start_read(Place const& place, Work work)
+{
+    return std::make_unique<ReadRun>(place, std::move(work));
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,106 @@
+// Run: one step under way on one rank. The same protocol for processes and for threads; no MPI.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engine/exchange.hpp"
+#include "pattern/variable.hpp"
+#include "plan/plan.hpp"
+#include "target/target.hpp"
+#include "target/worker.hpp"
+
+namespace tapioca::engine {
+
+/// A layout and the buffer of the variable it belongs to.
+struct Track {
+    pattern::Layout const* layout;
+    std::byte* data;  ///< not written to by a write
+    std::size_t variable;
+};
+
+/// Where the counters of Exchange stand when a step begins; the same on every rank.
+struct Tickets {
+    std::uint64_t step = 0;
+    std::uint64_t read = 0;
+    std::vector<std::uint64_t> write;  ///< per partition
+
+    /// What the next step starts from, after one with this schedule.
+    void pass(plan::Schedule const& schedule, bool wrote);
+};
+
+/// What a rank spent its time on, in seconds, and what it moved.
+struct Times {
+    double copying = 0;
+    double draining = 0;  ///< the drain thread's, or a direct access's
+    std::uint64_t bytes = 0;
+    std::uint64_t rounds = 0;  ///< drained or read by this rank
+    std::uint64_t calls = 0;   ///< of the target
+};
+
+/// The rank's seat at the table.
+struct Place {
+    Exchange* exchange = nullptr;
+    std::byte* buffers = nullptr;  ///< shared; as large as the route needs
+    std::byte* maps = nullptr;     ///< shared; all zero between steps
+    target::Worker* worker = nullptr;
+    Patience const* patience = nullptr;
+};
+
+/// What is to be done.
+struct Work {
+    plan::Route const* route = nullptr;
+    plan::Schedule schedule;
+    std::int64_t base = 0;
+    std::vector<Track> tracks;
+    std::size_t variables = 0;
+    target::Target* target = nullptr;  ///< null on ranks that do no I/O
+    core::Status target_status;        ///< why target is null on a rank that should do I/O
+    Tickets tickets;
+    bool spoiled = false;     ///< this rank's input is bad: take part, move nothing
+    bool background = false;  ///< start() rather than finish(): use the worker where the main thread could do it
+};
+
+class Run {
+public:
+    virtual ~Run() = default;
+    /// Does what can be done now without waiting. Local. True when this rank has no more to copy.
+    virtual bool advance() = 0;
+    /// Waits for this rank's own I/O, after advance() came true. Local.
+    virtual core::Status settle() = 0;
+    /// Bytes of each variable that came from the file (reads only).
+    [[nodiscard]] virtual std::vector<std::uint64_t> const& received() const = 0;
+    /// Bytes that this rank's I/O has moved so far. Any time.
+    [[nodiscard]] virtual std::uint64_t drained_bytes() const = 0;
+    /// Seconds this rank has spent copying so far.
+    [[nodiscard]] virtual double copying() const { return 0; }
+    /// After settle().
+    [[nodiscard]] virtual Times times() const = 0;
+};
+
+std::unique_ptr<Run> start_write(Place const& place, Work work);
+std::unique_ptr<Run> start_read(Place const& place, Work work);
+std::unique_ptr<Run> start_direct(Place const& place, Work work, bool writing);
+
+/// Bytes of shared memory that a route needs on a node, for its buffers and for its maps.
+std::uint64_t buffer_bytes(plan::Route const& route);
+std::uint64_t map_bytes(plan::Route const& route);
+
+/// Adds the seconds of its life to `total`.
+class Stopwatch {
+public:
+    explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
+    Stopwatch(Stopwatch const&) = delete;
+    Stopwatch& operator=(Stopwatch const&) = delete;
+    ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    double& total_;
+    std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace tapioca::engine

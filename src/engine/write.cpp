@@ -1,0 +1,239 @@
+// Writing through aggregators: ranks copy into the shared buffers, one thread per partition drains them.
+#include <algorithm>
+#include <atomic>
+
+#include "engine/copy.hpp"
+#include "engine/run.hpp"
+#include "engine/valid_map.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+class WriteRun final : public Run {
+public:
+    WriteRun(Place const& place, Work work) : place_(place), work_(std::move(work)), status_(work_.target_status)
+    {
+        if (work_.spoiled) place_.exchange->spoil(work_.tickets.step);
+        auto const partitions = work_.schedule.partitions.size();
+        next_.resize(partitions);
+        for (std::size_t p = 0; p < partitions; ++p) {
+            for (auto const& track : work_.tracks) {
+                cursors_.emplace_back(*track.layout);
+                cursors_.back().seek(work_.schedule.partitions[p].begin - work_.base);
+            }
+            publish(p);
+        }
+        auto const& aggregators = work_.route->ranks;
+        auto const mine = std::find(aggregators.begin(), aggregators.end(), place_.exchange->rank());
+        if (mine == aggregators.end()) return;
+        auto const partition = static_cast<std::size_t>(mine - aggregators.begin());
+        if (work_.schedule.partitions[partition].rounds > 0)
+            place_.worker->start([this, partition] { drain(partition); });
+    }
+    WriteRun(WriteRun const&) = delete;
+    WriteRun& operator=(WriteRun const&) = delete;
+    ~WriteRun() override
+    {
+        abandoned_.store(true, std::memory_order_relaxed);
+        place_.worker->wait();
+    }
+
+    bool advance() override
+    {
+        for (;;) {
+            auto const soonest = std::min_element(next_.begin(), next_.end());
+            if (soonest == next_.end() || *soonest == none) return true;
+            auto const partition = static_cast<std::size_t>(soonest - next_.begin());
+            auto const drained = place_.exchange->drained(partition).load(std::memory_order_acquire);
+            auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
+            if (ticket(partition, *soonest) >= drained + buffers) return false;
+            fill(partition, *soonest);
+        }
+    }
+
+    core::Status settle() override
+    {
+        place_.worker->wait();
+        return status_;
+    }
+
+    [[nodiscard]] std::vector<std::uint64_t> const& received() const override { return received_; }
+    [[nodiscard]] std::uint64_t drained_bytes() const override
+    {
+        return drained_bytes_.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] double copying() const override { return copying_; }
+    [[nodiscard]] Times times() const override
+    {
+        Times times = drain_times_;
+        times.copying = copying_;
+        times.bytes = drained_bytes();
+        return times;
+    }
+
+private:
+    static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+
+    [[nodiscard]] std::uint64_t ticket(std::size_t partition, std::int64_t round) const
+    {
+        return work_.tickets.write[partition] + static_cast<std::uint64_t>(round);
+    }
+    [[nodiscard]] std::size_t buffer_of(std::int64_t round) const
+    {
+        return static_cast<std::size_t>(round % work_.route->buffers);
+    }
+    [[nodiscard]] std::span<pattern::Cursor> cursors(std::size_t partition)
+    {
+        return {cursors_.data() + partition * work_.tracks.size(), work_.tracks.size()};
+    }
+    [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
+    {
+        return place_.buffers + buffer_number(partition, round) * work_.route->round_bytes;
+    }
+    [[nodiscard]] std::size_t buffer_number(std::size_t partition, std::int64_t round) const
+    {
+        return partition * static_cast<std::size_t>(work_.route->buffers) + buffer_of(round);
+    }
+    /// File offset of a buffer's first byte, relative to the base.
+    [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const
+    {
+        return work_.schedule.partitions[partition].origin + round * work_.schedule.round_bytes - work_.base;
+    }
+    [[nodiscard]] ValidMap map(std::size_t partition, std::int64_t round) const
+    {
+        auto* const bytes = place_.maps + buffer_number(partition, round) * work_.route->map_bytes();
+        return {reinterpret_cast<std::uint64_t*>(bytes), work_.route->granule, origin(partition, round)};
+    }
+
+    /// Finds the next round with data of this rank and says that all before it are filled.
+    void publish(std::size_t partition)
+    {
+        auto const& p = work_.schedule.partitions[partition];
+        auto position = pattern::no_offset;
+        if (!work_.spoiled)
+            for (auto const& cursor : cursors(partition)) position = std::min(position, cursor.position());
+        bool const more = position < p.end - work_.base;
+        next_[partition] = more ? work_.schedule.round_of(partition, position + work_.base) : none;
+        place_.exchange->set_filled(partition, ticket(partition, more ? next_[partition] : p.rounds));
+    }
+
+    void fill(std::size_t partition, std::int64_t round)
+    {
+        {
+            Stopwatch const watch(copying_);
+            auto* const to = buffer(partition, round);
+            auto const start = origin(partition, round);
+            auto const limit = work_.schedule.round_end(partition, round) - work_.base;
+            auto valid = map(partition, round);
+            std::int64_t bytes = 0;
+            auto const tracks = cursors(partition);
+            for (std::size_t t = 0; t < tracks.size(); ++t)
+                for (pattern::Run run; tracks[t].next(limit, run);) {
+                    copy_in(to, start, run, work_.tracks[t].data);
+                    if (!work_.route->dense) valid.mark(run);
+                    bytes += run.length * run.count;
+                }
+            place_.exchange->touched(partition, buffer_of(round))
+                .fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+        }
+        publish(partition);
+    }
+
+    /// On the worker: writes every round of the partition that has data, in order.
+    void drain(std::size_t partition)
+    {
+        auto& drained = place_.exchange->drained(partition);
+        auto const base = work_.tickets.write[partition];
+        auto const end = ticket(partition, work_.schedule.partitions[partition].rounds);
+        auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
+        Patience const patience{place_.patience->crowded, 0, {}};  // the main thread watches the clock
+        for (auto done = base; done < end;) {
+            std::uint64_t ready = 0;
+            wait_until(patience, "the ranks to fill a round", [&] {
+                ready = place_.exchange->least_filled(partition);
+                return ready > done || abandoned_.load(std::memory_order_relaxed);
+            });
+            if (ready <= done) return;
+            // Rounds further on than there are buffers cannot have been filled: there is nothing in them.
+            for (auto const window = done + buffers; done < std::min(ready, window); ++done) {
+                drain_round(partition, static_cast<std::int64_t>(done - base));
+                drained.store(done + 1, std::memory_order_release);
+            }
+            done = std::max(done, ready);
+            drained.store(done, std::memory_order_release);
+        }
+    }
+
+    void drain_round(std::size_t partition, std::int64_t round)
+    {
+        auto& touched = place_.exchange->touched(partition, buffer_of(round));
+        if (touched.load(std::memory_order_relaxed) == 0) return;
+        touched.store(0, std::memory_order_relaxed);
+        bool const skip = !status_ || place_.exchange->spoiled(work_.tickets.step);
+        Stopwatch const watch(drain_times_.draining);
+        auto const begin = work_.schedule.round_begin(partition, round) - work_.base;
+        auto const end = work_.schedule.round_end(partition, round) - work_.base;
+        auto const write = [&](std::int64_t from, std::int64_t to) {
+            if (skip || !status_) return;
+            auto const* const bytes = buffer(partition, round) + (from - origin(partition, round));
+            core::keep_first(
+                status_, work_.target->write(work_.base + from, std::span(bytes, static_cast<std::size_t>(to - from))));
+            if (!status_) return;
+            ++drain_times_.calls;
+            drained_bytes_.fetch_add(static_cast<std::uint64_t>(to - from), std::memory_order_relaxed);
+        };
+        if (work_.route->dense)
+            write(begin, end);
+        else
+            map(partition, round).take(begin, end, write);
+        ++drain_times_.rounds;
+    }
+
+    Place place_;
+    Work work_;
+    std::vector<pattern::Cursor> cursors_;  ///< partition by partition, one per track
+    std::vector<std::int64_t> next_;        ///< per partition: the round where this rank has data next
+    std::vector<std::uint64_t> received_;
+    double copying_ = 0;
+
+    // of the worker, read by the main thread after settle()
+    core::Status status_;
+    Times drain_times_;
+
+    std::atomic<std::uint64_t> drained_bytes_ = 0;
+    std::atomic<bool> abandoned_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Run> start_write(Place const& place, Work work)
+{
+    return std::make_unique<WriteRun>(place, std::move(work));
+}
+
+std::uint64_t buffer_bytes(plan::Route const& route)
+{
+    return static_cast<std::uint64_t>(route.aggregators) * static_cast<std::uint64_t>(route.buffers) *
+           route.round_bytes;
+}
+
+std::uint64_t map_bytes(plan::Route const& route)
+{
+    return static_cast<std::uint64_t>(route.aggregators) * static_cast<std::uint64_t>(route.buffers) *
+           route.map_bytes();
+}
+
+void Tickets::pass(plan::Schedule const& schedule, bool wrote)
+{
+    ++step;
+    for (std::size_t p = 0; p < schedule.partitions.size(); ++p) {
+        auto const rounds = static_cast<std::uint64_t>(schedule.partitions[p].rounds);
+        if (wrote)
+            write[p] += rounds;
+        else
+            read += rounds;
+    }
+}
+
+}  // namespace tapioca::engine

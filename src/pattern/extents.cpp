@@ -1,0 +1,118 @@
+// Extents to layouts: checks, recognises regular lists, sorts, and separates what overlaps.
+#include <algorithm>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "pattern/variable.hpp"
+
+namespace tapioca::pattern {
+
+namespace {
+
+core::Status check(std::size_t number, std::span<Extent const> extents, std::int64_t& bytes)
+{
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        auto const [offset, length] = extents[i];
+        std::int64_t end = 0;
+        if (offset < 0 || length < 0)
+            return core::fail(Errc::invalid_argument,
+                              fmt::format("variable {}: extent {} has offset {} and length {}: neither may be negative",
+                                          number, i, offset, length));
+        if (__builtin_add_overflow(offset, length, &end) || __builtin_add_overflow(bytes, length, &bytes))
+            return core::fail(Errc::invalid_argument,
+                              fmt::format("variable {}: extent {} with offset {} and length {} passes 2^63 bytes",
+                                          number, i, offset, length));
+    }
+    return {};
+}
+
+bool ascending_and_disjoint(std::vector<List::Entry> const& entries)
+{
+    for (std::size_t i = 1; i < entries.size(); ++i)
+        if (entries[i].offset < entries[i - 1].offset + entries[i - 1].length) return false;
+    return true;
+}
+
+/// Equal pieces at equal distances, as most lists are, need no list.
+bool regular(std::vector<List::Entry> const& entries, Regular& found)
+{
+    if (entries.size() < 2) return false;
+    auto const step = entries[1].offset - entries[0].offset;
+    auto const length = entries[0].length;
+    for (std::size_t i = 1; i < entries.size(); ++i)
+        if (entries[i].offset - entries[i - 1].offset != step || entries[i].length != length) return false;
+    found = {entries[0].offset, length, {{static_cast<std::int64_t>(entries.size()), step}}};
+    return true;
+}
+
+/// Gives each entry, in declared order, the lowest layer above all earlier entries that it overlaps.
+std::vector<std::vector<List::Entry>> separate(std::vector<List::Entry> const& declared)
+{
+    struct Top {
+        std::int64_t end;
+        std::size_t layer;
+    };
+    std::map<std::int64_t, Top> tops;  // disjoint ranges by their start, each with its highest layer so far
+    std::vector<std::vector<List::Entry>> layers;
+    for (auto const& entry : declared) {
+        auto const end = entry.offset + entry.length;
+        std::size_t layer = 0;
+        auto at = tops.lower_bound(entry.offset);
+        if (at != tops.begin() && std::prev(at)->second.end > entry.offset) --at;
+        while (at != tops.end() && at->first < end) {
+            auto const [start, top] = *at;
+            layer = std::max(layer, top.layer + 1);
+            at = tops.erase(at);
+            if (start < entry.offset) tops[start] = {entry.offset, top.layer};
+            if (top.end > end) at = tops.insert({end, top}).first;
+        }
+        tops[entry.offset] = {end, layer};
+        if (layer == layers.size()) layers.emplace_back();
+        layers[layer].push_back(entry);
+    }
+    return layers;
+}
+
+void sort_by_offset(std::vector<List::Entry>& entries)
+{
+    std::sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) { return a.offset < b.offset; });
+}
+
+}  // namespace
+
+Variable Variable::from_extents(std::size_t number, std::span<Extent const> extents)
+{
+    std::int64_t bytes = 0;
+    if (auto status = check(number, extents, bytes); !status) return Variable(status);
+
+    std::vector<List::Entry> entries;
+    entries.reserve(extents.size());
+    std::int64_t buffer = 0;
+    for (auto const [offset, length] : extents) {
+        if (length > 0) entries.push_back({offset, length, buffer});
+        buffer += length;
+    }
+    if (entries.empty()) return Variable({}, 0);
+
+    std::vector<Layout> layouts;
+    if (!ascending_and_disjoint(entries)) {
+        auto sorted = entries;
+        sort_by_offset(sorted);
+        if (!ascending_and_disjoint(sorted)) {
+            for (auto& layer : separate(entries)) {
+                sort_by_offset(layer);
+                layouts.emplace_back(List{std::move(layer)});
+            }
+        } else {
+            layouts.emplace_back(List{std::move(sorted)});
+        }
+    } else if (Regular found; regular(entries, found)) {
+        layouts.emplace_back(std::move(found));
+    } else {
+        layouts.emplace_back(List{std::move(entries)});
+    }
+    return {std::move(layouts), bytes};
+}
+
+}  // namespace tapioca::pattern

@@ -1,0 +1,123 @@
+#include "pattern/summary.hpp"
+
+#include <algorithm>
+
+namespace tapioca::pattern {
+
+namespace {
+
+constexpr std::uint64_t most_pieces_hashed = std::uint64_t{1} << 22;
+
+/// The finaliser of SplitMix64: every bit of the offset decides about every bit of the hash.
+constexpr std::uint64_t mix(std::int64_t offset)
+{
+    auto x = static_cast<std::uint64_t>(offset) + 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+std::uint64_t edges_of(Layout const& layout)
+{
+    std::uint64_t edges = 0;
+    Cursor cursor(layout);
+    for (Run run; cursor.next(no_offset, run);)
+        for (std::int64_t i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride)
+            edges += mix(offset) - mix(offset + run.length);
+    return edges;
+}
+
+std::uint64_t bits_of(Layout const& layout)
+{
+    std::int64_t bits = 0;
+    if (auto const* regular = std::get_if<Regular>(&layout)) {
+        bits = regular->base | regular->length;
+        for (auto const& dimension : regular->dimensions) bits |= dimension.step;
+    } else {
+        for (auto const& entry : std::get<List>(layout).entries) bits |= entry.offset | entry.length;
+    }
+    return static_cast<std::uint64_t>(bits);
+}
+
+std::int64_t end_of(Layout const& layout)
+{
+    return std::visit(
+        [](auto const& l) {
+            auto const last = l.pieces() - 1;
+            if constexpr (std::is_same_v<std::decay_t<decltype(l)>, Regular>)
+                return l.offset_of(last) + l.length;
+            else
+                return l.entries.back().offset + l.entries.back().length;
+        },
+        layout);
+}
+
+}  // namespace
+
+bool Summary::dense() const
+{
+    return bytes > 0 && unproven == 0 && edges == mix(begin) - mix(end);
+}
+
+void Summary::add(Summary const& other)
+{
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+    bytes += other.bytes;
+    pieces += other.pieces;
+    most_bytes = std::max(most_bytes, other.most_bytes);
+    most_pieces = std::max(most_pieces, other.most_pieces);
+    most_bookkeeping_bytes = std::max(most_bookkeeping_bytes, other.most_bookkeeping_bytes);
+    ranks += other.ranks;
+    ranks_with_data += other.ranks_with_data;
+    bits |= other.bits;
+    edges += other.edges;
+    unproven += other.unproven;
+    fewest_variables = std::min(fewest_variables, other.fewest_variables);
+    most_variables = std::max(most_variables, other.most_variables);
+}
+
+Summary summarise(Variables const& variables)
+{
+    Summary summary;
+    summary.ranks = 1;
+    summary.fewest_variables = summary.most_variables = variables.size();
+    for (auto const& variable : variables) {
+        summary.bytes += variable->bytes();
+        summary.most_bookkeeping_bytes += variable->bookkeeping_bytes();
+        for (auto const& layout : variable->layouts()) {
+            summary.begin = std::min(summary.begin, Cursor(layout).position());
+            summary.end = std::max(summary.end, end_of(layout));
+            summary.bits |= bits_of(layout);
+            summary.pieces += static_cast<std::uint64_t>(std::visit([](auto const& l) { return l.pieces(); }, layout));
+            if (summary.pieces <= most_pieces_hashed)
+                summary.edges += edges_of(layout);
+            else
+                summary.unproven = 1;
+        }
+    }
+    summary.most_bytes = summary.bytes;
+    summary.most_pieces = summary.pieces;
+    summary.ranks_with_data = summary.bytes > 0 ? 1 : 0;
+    return summary;
+}
+
+std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end, std::size_t bins)
+{
+    std::vector<std::uint64_t> counts(bins, 0);
+    auto const width = std::max<std::int64_t>(
+        1, (end - begin + static_cast<std::int64_t>(bins) - 1) / static_cast<std::int64_t>(bins));
+    for (auto const& variable : variables)
+        for (auto const& layout : variable->layouts()) {
+            Cursor cursor(layout);
+            while (cursor.position() != no_offset) {
+                auto const bin = (cursor.position() - begin) / width;
+                auto const limit = begin + (bin + 1) * width;
+                for (Run run; cursor.next(limit, run);)
+                    counts[static_cast<std::size_t>(bin)] += static_cast<std::uint64_t>(run.length * run.count);
+            }
+        }
+    return counts;
+}
+
+}  // namespace tapioca::pattern

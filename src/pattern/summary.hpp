@@ -1,0 +1,45 @@
+// Summary: all that planning needs to know of a pattern. Fixed size; ranks' summaries add up to the job's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "pattern/variable.hpp"
+
+namespace tapioca::pattern {
+
+using Variables = std::vector<std::shared_ptr<Variable const>>;
+
+struct Summary {
+    std::int64_t begin = no_offset;  ///< first byte of the file that is touched
+    std::int64_t end = 0;            ///< one past the last
+    std::uint64_t bytes = 0;
+    std::uint64_t pieces = 0;
+    std::uint64_t most_bytes = 0;   ///< of one rank
+    std::uint64_t most_pieces = 0;  ///< of one rank
+    std::uint64_t most_bookkeeping_bytes = 0;
+    std::uint64_t ranks = 0;  ///< ranks summarised
+    std::uint64_t ranks_with_data = 0;
+    std::uint64_t bits = 0;      ///< all offsets and lengths or'ed: its lowest bit divides them all
+    std::uint64_t edges = 0;     ///< sum of hash(start) - hash(end) over all pieces
+    std::uint64_t unproven = 0;  ///< ranks with too many pieces to hash
+    std::uint64_t fewest_variables = UINT64_MAX;
+    std::uint64_t most_variables = 0;
+
+    /// True if every byte of [begin, end) is covered exactly once: then starts and ends cancel but for
+    /// the first and the last. Wrong with a chance of one in 2^64.
+    [[nodiscard]] bool dense() const;
+    /// Largest power of two that divides all offsets and lengths.
+    [[nodiscard]] std::uint64_t granule() const { return bits == 0 ? 1 : bits & (~bits + 1); }
+    void add(Summary const& other);
+};
+
+Summary summarise(Variables const& variables);
+
+/// Bytes in each of `bins` equal slices of [begin, end).
+std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end,
+                                     std::size_t bins);
+
+}  // namespace tapioca::pattern

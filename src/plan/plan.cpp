@@ -1,0 +1,273 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "core/units.hpp"
+
+namespace tapioca::plan {
+
+namespace {
+
+// Costs inside a node, measured on a 16-core machine with 16 ranks (docs/design.md).
+constexpr double copy_bw = 4e9;          // one rank into or out of a shared buffer
+constexpr double piece_s = 8e-9;         // one small piece of such a copy
+constexpr double start_write_s = 60e-6;  // waking the drain thread, the first round's filling
+constexpr double start_read_s = 20e-6;
+constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffers together
+
+constexpr std::uint64_t most_write_round = 4 * core::MiB;
+constexpr std::uint64_t most_read_round = core::MiB;
+constexpr std::uint64_t least_round = 64 * core::KiB;
+
+double as_double(std::uint64_t value)
+{
+    return static_cast<double>(value);
+}
+
+/// How much slower a rank's own work gets when ranks outnumber cores.
+double crowding(Job const& job)
+{
+    auto const active = as_double(std::max<std::uint64_t>(1, job.pattern.ranks_with_data));
+    return std::max(1.0, active / std::max(1, job.cores));
+}
+
+double copy_seconds(Job const& job)
+{
+    return (as_double(job.pattern.most_bytes) / copy_bw + as_double(job.pattern.most_pieces) * piece_s) * crowding(job);
+}
+
+double aggregated_write_seconds(Job const& job, int writers)
+{
+    // Beyond the useful streams each further writer only contends for the file.
+    bool const contended = writers > job.storage.write_streams;
+    auto const bw = contended ? job.storage.contended_write_bw : job.storage.write_bw * writers;
+    return start_write_s + std::max(as_double(job.pattern.bytes) / bw, copy_seconds(job));
+}
+
+double direct_write_seconds(Job const& job)
+{
+    bool const alone = job.pattern.ranks_with_data <= 1;
+    auto const& s = job.storage;
+    return as_double(job.pattern.pieces) * (alone ? s.call_s : s.contended_call_s) +
+           as_double(job.pattern.bytes) / (alone ? s.write_bw : s.contended_write_bw);
+}
+
+double aggregated_read_seconds(Job const& job, int readers)
+{
+    auto const streams = std::min({readers, job.storage.read_streams, job.cores});
+    auto const bw = std::min(most_shared_read_bw, job.storage.read_bw * streams);
+    return start_read_s + as_double(job.pattern.bytes) / bw + copy_seconds(job);
+}
+
+double direct_read_seconds(Job const& job)
+{
+    return (as_double(job.pattern.most_pieces) * job.storage.call_s +
+            as_double(job.pattern.most_bytes) / job.storage.read_bw) *
+           crowding(job);
+}
+
+/// A direct access smaller than a block moves the whole block; better that one reader does it for all.
+bool pieces_fill_blocks(Job const& job)
+{
+    return job.pattern.bytes >= job.pattern.pieces * static_cast<std::uint64_t>(job.storage.block_bytes);
+}
+
+std::vector<int> spread(int aggregators, int ranks)
+{
+    std::vector<int> result;
+    for (int i = 0; i < aggregators; ++i)
+        result.push_back(static_cast<int>(static_cast<std::int64_t>(i) * ranks / aggregators));
+    return result;
+}
+
+/// Cuts where the histogram has i/n of all bytes, on block boundaries.
+std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> const& histogram)
+{
+    auto const begin = job.pattern.begin;
+    auto const end = job.pattern.end;
+    std::vector<std::int64_t> cuts{begin};
+    auto const bins = static_cast<std::int64_t>(histogram.size());
+    auto const width = std::max<std::int64_t>(1, bins == 0 ? 1 : (end - begin + bins - 1) / bins);
+    std::size_t bin = 0;
+    std::uint64_t before = 0;  // bytes in the bins before `bin`
+    for (int i = 1; i < partitions; ++i) {
+        auto const wanted =
+            static_cast<std::uint64_t>(as_double(job.pattern.bytes) * i / static_cast<double>(partitions));
+        while (bin < histogram.size() && before + histogram[bin] < wanted) before += histogram[bin++];
+        auto const inside =
+            bin < histogram.size() && histogram[bin] > 0 ? as_double(wanted - before) / as_double(histogram[bin]) : 0.0;
+        auto const at = begin + static_cast<std::int64_t>(bin) * width +
+                        static_cast<std::int64_t>(inside * static_cast<double>(width));
+        cuts.push_back(std::clamp(core::align_down(at, job.storage.block_bytes), cuts.back(), end));
+    }
+    cuts.push_back(end);
+    return cuts;
+}
+
+std::uint64_t block(Job const& job)
+{
+    return static_cast<std::uint64_t>(job.storage.block_bytes);
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/// Buffers as the options or the amount of data want them: a few rounds each, so that filling and draining overlap.
+void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
+{
+    route.buffers = job.options.buffers.value_or(2);
+    auto const rounds = static_cast<std::uint64_t>(4 * route.aggregators);
+    route.round_bytes =
+        job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
+    route.round_bytes = round_up(route.round_bytes, block(job));
+}
+
+/// Shrinks the buffers until they and the bookkeeping fit under the cap.
+core::Status keep_cap(Job const& job, Route& route, char const* what)
+{
+    if (!job.options.memory) return {};
+    auto const cap = *job.options.memory;
+    auto const wanted = route.round_bytes;
+    auto const total = [&] { return job.pattern.most_bookkeeping_bytes + route.memory_per_aggregator(); };
+    while (total() > cap && route.way == Way::aggregated) {
+        if (route.round_bytes > block(job))
+            route.round_bytes = round_up(route.round_bytes / 2, block(job));
+        else if (route.buffers > 1)
+            --route.buffers;
+        else
+            break;
+    }
+    if (total() > cap)
+        return core::fail(
+            Errc::memory,
+            fmt::format("{} needs {} (bookkeeping {}, {} x {} buffers) and TAPIOCA_MEMORY allows {}: "
+                        "raise it",
+                        what, core::format_bytes(total()), core::format_bytes(job.pattern.most_bookkeeping_bytes),
+                        route.buffers, core::format_bytes(route.round_bytes), core::format_bytes(cap)));
+    if (route.round_bytes != wanted)
+        route.notes.push_back(fmt::format("buffers cut from {} to {} to keep within TAPIOCA_MEMORY ({})",
+                                          core::format_bytes(wanted), core::format_bytes(route.round_bytes),
+                                          core::format_bytes(cap)));
+    return {};
+}
+
+/// Takes the cheaper candidate unless TAPIOCA_DIRECT decides.
+void choose_way(Job const& job, Route& route, double aggregated, double direct, bool direct_allowed)
+{
+    auto const wish = job.options.direct.value_or(Direct::automatic);
+    bool const cheaper = direct < aggregated && direct_allowed;
+    bool const take_direct = wish == Direct::always || (wish == Direct::automatic && cheaper);
+    route.way = take_direct ? Way::direct : Way::aggregated;
+    route.candidates = {
+        {fmt::format("{} aggregator{}", route.aggregators, route.aggregators == 1 ? "" : "s"), aggregated},
+        {"direct", direct}};
+    if (take_direct) std::swap(route.candidates[0], route.candidates[1]);
+    if (wish != Direct::automatic)
+        route.reason = fmt::format("direct={} asked for", wish == Direct::always ? "always" : "never");
+    else if (direct < aggregated && !direct_allowed)
+        route.reason = fmt::format("pieces are smaller than the {}-byte block", job.storage.block_bytes);
+    else
+        route.reason = "predicted to be the fastest";
+    if (take_direct) {
+        route.aggregators = 0;
+        route.buffers = 0;
+        route.round_bytes = 0;
+    }
+}
+
+int wanted_aggregators(Job const& job, int streams)
+{
+    return std::clamp(job.options.nbaggr.value_or(streams), 1, job.ranks);
+}
+
+void note_fewer(Job const& job, Route& route)
+{
+    if (job.options.nbaggr && *job.options.nbaggr > job.ranks)
+        route.notes.push_back(
+            fmt::format("{} aggregators asked for, {} ranks there are", *job.options.nbaggr, job.ranks));
+}
+
+}  // namespace
+
+std::uint64_t Route::map_bytes() const
+{
+    if (way == Way::direct || dense) return 0;
+    return round_up((round_bytes / granule + 2 + 7) / 8, 64);  // a granule may straddle each end of a round
+}
+
+std::uint64_t Route::memory_per_aggregator() const
+{
+    return static_cast<std::uint64_t>(buffers) * (round_bytes + map_bytes());
+}
+
+int write_partitions(Job const& job)
+{
+    return wanted_aggregators(job, job.storage.write_streams);
+}
+
+core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
+{
+    if (job.pattern.bytes == 0) job.pattern.begin = job.pattern.end = 0;
+    Plan plan{job, {}, {}};
+
+    auto& write = plan.write;
+    write.aggregators = write_partitions(job);
+    choose_buffers(job, write, most_write_round);
+    write.dense = job.pattern.dense();
+    write.granule = std::min(job.pattern.granule(), block(job));
+    choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job), true);
+    write.ranks = spread(write.aggregators, job.ranks);
+    if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
+    note_fewer(job, write);
+    if (auto status = keep_cap(job, write, "writing"); !status) return tl::unexpected(status.error());
+
+    auto& read = plan.read;
+    read.aggregators = wanted_aggregators(job, job.storage.read_streams);
+    choose_buffers(job, read, most_read_round);
+    read.dense = true;  // a reader takes what the file has
+    choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
+               pieces_fill_blocks(job));
+    read.ranks = spread(read.aggregators, job.ranks);
+    if (read.way == Way::aggregated) read.cuts = {job.pattern.begin, job.pattern.end};
+    note_fewer(job, read);
+    if (auto status = keep_cap(job, read, "reading"); !status) return tl::unexpected(status.error());
+    return plan;
+}
+
+std::int64_t Schedule::round_begin(std::size_t partition, std::int64_t round) const
+{
+    auto const& p = partitions[partition];
+    return std::max(p.begin, p.origin + round * round_bytes);
+}
+
+std::int64_t Schedule::round_end(std::size_t partition, std::int64_t round) const
+{
+    auto const& p = partitions[partition];
+    return std::min(p.end, p.origin + (round + 1) * round_bytes);
+}
+
+Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base)
+{
+    Schedule result;
+    result.round_bytes = static_cast<std::int64_t>(route.round_bytes);
+    for (std::size_t i = 0; i + 1 < route.cuts.size(); ++i) {
+        Schedule::Partition p;
+        bool const first = i == 0;
+        bool const last = i + 2 == route.cuts.size();
+        p.begin = first ? base + route.cuts[i] : core::align_down(base + route.cuts[i], block_bytes);
+        p.end = last ? base + route.cuts[i + 1] : core::align_down(base + route.cuts[i + 1], block_bytes);
+        p.begin = std::max(p.begin, base + route.cuts.front());
+        p.end = std::max(p.end, p.begin);
+        p.origin = core::align_down(p.begin, block_bytes);
+        p.rounds = p.end > p.begin ? (p.end - p.origin + result.round_bytes - 1) / result.round_bytes : 0;
+        result.partitions.push_back(p);
+    }
+    return result;
+}
+
+}  // namespace tapioca::plan

@@ -1,0 +1,92 @@
+// Planning: pure functions from (pattern summary, storage, options) to a Plan. No MPI, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tapioca/options.hpp>
+
+#include "core/result.hpp"
+#include "machine/storage.hpp"
+#include "pattern/summary.hpp"
+
+namespace tapioca::plan {
+
+/// What a plan is made from; the same on every rank.
+struct Job {
+    pattern::Summary pattern;
+    machine::Storage storage;
+    Options options;
+    int ranks = 1;
+    int cores = 1;  ///< that the ranks may use together
+};
+
+enum class Way {
+    aggregated,  ///< through buffers in shared memory
+    direct,      ///< every rank accesses the file itself
+};
+
+struct Candidate {
+    std::string name;
+    double seconds = 0;
+};
+
+/// How one direction of a step, write or read, is carried out.
+struct Route {
+    Way way = Way::direct;
+    int aggregators = 0;                ///< writers with a partition each, or readers that share one
+    std::vector<int> ranks;             ///< of the aggregators, ascending
+    std::vector<std::int64_t> cuts;     ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
+    std::uint64_t round_bytes = 0;      ///< size of a buffer
+    int buffers = 0;                    ///< per aggregator
+    std::uint64_t granule = 1;          ///< bytes per bit of a round's map of valid bytes
+    bool dense = false;                 ///< no holes: no map is needed
+    std::vector<Candidate> candidates;  ///< predicted seconds, the chosen one first
+    std::string reason;
+    std::vector<std::string> notes;  ///< where an option was adapted
+
+    [[nodiscard]] int partitions() const { return static_cast<int>(cuts.size()) - 1; }
+    /// Bytes of the map of valid bytes that goes with each buffer.
+    [[nodiscard]] std::uint64_t map_bytes() const;
+    /// Buffers and maps together.
+    [[nodiscard]] std::uint64_t memory_per_aggregator() const;
+};
+
+struct Plan {
+    Job job;
+    Route write;
+    Route read;
+};
+
+/// Number of partitions a write of this job would have. Where it is more than one, make() wants a histogram.
+int write_partitions(Job const& job);
+inline constexpr std::size_t histogram_bins = 512;
+
+/// Fails only if the memory cap cannot be kept. `histogram` may be empty for one partition.
+core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram);
+
+/// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions and rounds
+/// are multiples of the block in the file, whatever the base.
+struct Schedule {
+    struct Partition {
+        std::int64_t begin = 0, end = 0;  ///< in the file
+        std::int64_t origin = 0;          ///< begin, aligned down: where round 0 starts
+        std::int64_t rounds = 0;
+    };
+    std::vector<Partition> partitions;
+    std::int64_t round_bytes = 0;
+
+    [[nodiscard]] std::int64_t round_of(std::size_t partition, std::int64_t offset) const
+    {
+        return (offset - partitions[partition].origin) / round_bytes;
+    }
+    [[nodiscard]] std::int64_t round_begin(std::size_t partition, std::int64_t round) const;
+    [[nodiscard]] std::int64_t round_end(std::size_t partition, std::int64_t round) const;
+};
+Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base);
+
+/// The plan for people. `settings` are lines such as "buffersize = 4194304 (environment)".
+std::string explain(Plan const& plan, std::vector<std::string> const& settings);
+
+}  // namespace tapioca::plan

@@ -1,0 +1,276 @@
+#include "settings/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <optional>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "core/units.hpp"
+
+namespace tapioca::settings {
+
+namespace {
+
+using Text = std::optional<std::string>;
+
+/// One row of the table: how a value is read into Options and shown again. `parse` returns false on a bad value.
+struct Row {
+    std::string_view name;
+    std::string_view expects;
+    std::string_view meaning;
+    std::function<bool(Options&, std::string const&)> parse;
+    std::function<Text(Options const&)> show;
+};
+
+std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+    return result;
+}
+
+template <class Number>
+std::optional<Number> number(std::string const& text)
+{
+    Number value{};
+    auto const end = text.data() + text.size();
+    auto const [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || rest != end) return std::nullopt;
+    return value;
+}
+
+Row bytes_row(std::string_view name, std::string_view meaning, std::optional<std::uint64_t> Options::*member)
+{
+    return {name, "a positive number of bytes such as 4194304 or 4M", meaning,
+            [member](Options& options, std::string const& text) {
+                auto const value = core::parse_bytes(text);
+                if (!value || *value == 0 || *value > INT64_MAX / 4) return false;
+                options.*member = value;
+                return true;
+            },
+            [member](Options const& options) {
+                return options.*member ? Text(std::to_string(*(options.*member))) : Text();
+            }};
+}
+
+Row int_row(std::string_view name, std::string_view meaning, int least, int most, std::optional<int> Options::*member)
+{
+    static constexpr std::string_view expects = "a whole number in its range";
+    return {name, expects, meaning,
+            [=](Options& options, std::string const& text) {
+                auto const value = number<int>(text);
+                if (!value || *value < least || *value > most) return false;
+                options.*member = value;
+                return true;
+            },
+            [member](Options const& options) {
+                return options.*member ? Text(std::to_string(*(options.*member))) : Text();
+            }};
+}
+
+Row bool_row(std::string_view name, std::string_view meaning, std::optional<bool> Options::*member)
+{
+    return {
+        name, "0 or 1", meaning,
+        [member](Options& options, std::string const& text) {
+            auto const word = lower(text);
+            bool const yes = word == "1" || word == "true" || word == "yes" || word == "on";
+            bool const no = word == "0" || word == "false" || word == "no" || word == "off";
+            if (yes || no) options.*member = yes;
+            return yes || no;
+        },
+        [member](Options const& options) { return options.*member ? Text(*(options.*member) ? "1" : "0") : Text(); }};
+}
+
+Row word_row(std::string_view name, std::string_view expects, std::string_view meaning,
+             std::vector<std::string_view> words, std::optional<std::string> Options::*member)
+{
+    return {name, expects, meaning,
+            [=](Options& options, std::string const& text) {
+                for (auto const word : words)
+                    if (lower(word) == lower(text)) {
+                        options.*member = std::string(word);
+                        return true;
+                    }
+                return false;
+            },
+            [member](Options const& options) { return options.*member; }};
+}
+
+constexpr std::array<std::string_view, 3> direct_words = {"auto", "never", "always"};
+
+std::vector<Row> const& table()
+{
+    static std::vector<Row> const rows = {
+        bytes_row("buffersize", "bytes of one aggregation buffer, rounded up to the file system's block",
+                  &Options::buffersize),
+        int_row("buffers", "buffers per aggregator, 1 to 64 (default 2)", 1, 64, &Options::buffers),
+        int_row("nbaggr", "number of aggregators, 1 to 65536 (default: the planner's choice)", 1, 65536,
+                &Options::nbaggr),
+        word_row("aggrtier", "dram", "tier of the aggregation buffers", {"dram"}, &Options::aggrtier),
+        word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
+                 "placement of aggregators; on one node all choose the same",
+                 {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
+                 &Options::strategy),
+        {"direct", "auto, never or always", "whether ranks access the file themselves (default auto)",
+         [](Options& options, std::string const& text) {
+             auto const at = std::find(direct_words.begin(), direct_words.end(), lower(text));
+             if (at == direct_words.end()) return false;
+             options.direct = static_cast<Direct>(at - direct_words.begin());
+             return true;
+         },
+         [](Options const& options) {
+             return options.direct ? Text(direct_words[static_cast<std::size_t>(*options.direct)]) : Text();
+         }},
+        bytes_row("memory", "cap for the buffers and bookkeeping of a process", &Options::memory),
+        bool_row("devnull", "gather, but do not write", &Options::devnull),
+        bool_row("check", "check that ranks pass the same arguments and do not overlap", &Options::check),
+        {"timeout", "a number of seconds, not negative",
+         "seconds to wait for other ranks before aborting (default 0: for ever)",
+         [](Options& options, std::string const& text) {
+             auto const value = number<double>(text);
+             if (!value || !(*value >= 0)) return false;
+             options.timeout = value;
+             return true;
+         },
+         [](Options const& options) { return options.timeout ? Text(fmt::format("{}", *options.timeout)) : Text(); }},
+        {"report", "a file name", "JSON account of every file, written at close",
+         [](Options& options, std::string const& text) {
+             if (text.empty()) return false;
+             options.report = text;
+             return true;
+         },
+         [](Options const& options) { return options.report; }},
+        bool_row("commsplit", "accepted for the original library's sake; has no effect", &Options::commsplit),
+    };
+    return rows;
+}
+
+/// Names of the design that later versions will serve: better refused than ignored.
+constexpr std::array<std::string_view, 11> reserved = {"transport",      "model", "persistency",   "platform",
+                                                       "ranks_per_node", "stage", "stage_mapping", "stage_sync",
+                                                       "stage_drain",    "off",   "files"};
+/// Names that belong to sites' module files.
+constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
+/// Standard MPI-IO hints that mean the same as ours.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> standard_hints = {
+    {{"cb_nodes", "nbaggr"}, {"cb_buffer_size", "buffersize"}}};
+
+/// Sets one value. `shown` is the name as the user wrote it.
+core::Status set(Settings& settings, std::string_view name, std::string const& shown, std::string const& value,
+                 std::string const& origin)
+{
+    auto const row = std::find_if(table().begin(), table().end(), [&](auto const& r) { return r.name == name; });
+    if (row == table().end()) {
+        if (std::find(reserved.begin(), reserved.end(), name) != reserved.end())
+            return core::fail(Errc::setting, fmt::format("{} is not available in this version: unset it", shown));
+        std::vector<std::string_view> names;
+        for (auto const& r : table()) names.push_back(r.name);
+        std::string prefix = shown.substr(0, shown.size() - name.size());
+        std::string best(core::nearest(name, names));
+        if (origin == "environment")
+            std::transform(best.begin(), best.end(), best.begin(), [](unsigned char c) { return std::toupper(c); });
+        return core::fail(Errc::setting, fmt::format("unknown setting {}: did you mean {}{}?", shown, prefix, best));
+    }
+    if (!row->parse(settings.options, value))
+        return core::fail(Errc::setting,
+                          fmt::format("{}={}: expected {} ({})", shown, value, row->expects, row->meaning));
+    settings.origins[std::string(name)] = origin;
+    return {};
+}
+
+}  // namespace
+
+std::vector<Settings::Line> Settings::lines() const
+{
+    std::vector<Line> result;
+    for (auto const& row : table())
+        if (auto const value = row.show(options)) {
+            auto const origin = origins.find(std::string(row.name));
+            result.push_back({std::string(row.name), *value, origin == origins.end() ? "default" : origin->second});
+        }
+    return result;
+}
+
+core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs const& environment)
+{
+    Settings settings;
+    Settings given{code, {}};
+    for (auto const& line : given.lines())  // through the same checks as text
+        if (auto status = set(settings, line.name, "option " + line.name, line.value, "code"); !status)
+            return tl::unexpected(status.error());
+
+    for (auto const& [hint, name] : standard_hints)
+        for (auto const& [key, value] : hints)
+            if (key == hint)
+                if (auto status = set(settings, name, key, value, "hint"); !status)
+                    return tl::unexpected(status.error());
+    constexpr std::string_view hint_prefix = "tapioca_";
+    for (auto const& [key, value] : hints)
+        if (key.starts_with(hint_prefix))
+            if (auto status = set(settings, key.substr(hint_prefix.size()), key, value, "hint"); !status)
+                return tl::unexpected(status.error());
+
+    constexpr std::string_view prefix = "TAPIOCA_";
+    for (auto const& [key, value] : environment) {
+        if (!key.starts_with(prefix)) continue;
+        auto const name = lower(key.substr(prefix.size()));
+        if (std::find(of_sites.begin(), of_sites.end(), name) != of_sites.end()) continue;
+        if (auto status = set(settings, name, key, value, "environment"); !status)
+            return tl::unexpected(status.error());
+    }
+    return settings;
+}
+
+Pairs read_environment()
+{
+    Pairs pairs;
+    for (char** entry = environ; entry && *entry; ++entry) {
+        std::string_view const text(*entry);
+        auto const equals = text.find('=');
+        if (text.starts_with("TAPIOCA_") && equals != std::string_view::npos)
+            pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return pairs;
+}
+
+std::string pack(Settings const& settings)
+{
+    std::string text;
+    for (auto const& [name, value, origin] : settings.lines()) text += name + '\x1f' + value + '\x1f' + origin + '\x1e';
+    return text;
+}
+
+Settings unpack(std::string_view text)
+{
+    Settings settings;
+    while (!text.empty()) {
+        auto const line = text.substr(0, text.find('\x1e'));
+        auto const first = line.find('\x1f');
+        auto const second = line.find('\x1f', first + 1);
+        std::string const name(line.substr(0, first));
+        (void)set(settings, name, name, std::string(line.substr(first + 1, second - first - 1)),
+                  std::string(line.substr(second + 1)));
+        text.remove_prefix(line.size() + 1);
+    }
+    return settings;
+}
+
+std::string help()
+{
+    std::string text;
+    for (auto const& row : table()) {
+        std::string name(row.name);
+        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+        text += fmt::format("  TAPIOCA_{:<11} {}\n", name, row.meaning);
+    }
+    return text;
+}
+
+}  // namespace tapioca::settings

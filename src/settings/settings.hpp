@@ -1,0 +1,44 @@
+// Settings: one table of names; values from code, hints and the environment, with their origin.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tapioca/options.hpp>
+
+#include "core/result.hpp"
+
+namespace tapioca::settings {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// The options in force and where each set one came from: "code", "hint" or "environment".
+struct Settings {
+    Options options;
+    std::map<std::string, std::string> origins;  ///< by name; absent: the default
+
+    /// name=value pairs of what is set, with origin; in the table's order.
+    struct Line {
+        std::string name, value, origin;
+    };
+    [[nodiscard]] std::vector<Line> lines() const;
+};
+
+/// Environment beats hints, hints beat code. `environment` and `hints` may hold foreign names, which are
+/// ignored; an unknown name of ours, or a bad value, is an error that names the nearest valid one.
+core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs const& environment);
+
+/// The TAPIOCA_* variables of this process.
+Pairs read_environment();
+
+/// A Settings as text and back, so that rank 0's can be broadcast.
+std::string pack(Settings const& settings);
+Settings unpack(std::string_view text);
+
+/// The table as text, for --help and the documentation.
+std::string help();
+
+}  // namespace tapioca::settings

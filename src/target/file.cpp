@@ -1,0 +1,165 @@
+// The shared file: pread and pwrite with everything that they may do instead of succeeding.
+#include <algorithm>
+#include <climits>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target/target.hpp"
+
+namespace tapioca::target {
+
+namespace {
+
+// Linux moves at most 0x7ffff000 bytes a call, whatever the vectors hold.
+constexpr std::size_t most_vectors = IOV_MAX;
+
+/// Takes `bytes` moved bytes off the front of `vectors`.
+void drop_front(std::span<iovec>& vectors, std::size_t bytes)
+{
+    while (!vectors.empty() && bytes >= vectors.front().iov_len) {
+        bytes -= vectors.front().iov_len;
+        vectors = vectors.subspan(1);
+    }
+    if (bytes > 0) {
+        vectors.front().iov_base = static_cast<char*>(vectors.front().iov_base) + bytes;
+        vectors.front().iov_len -= bytes;
+    }
+}
+
+std::size_t sum(std::span<iovec const> vectors)
+{
+    std::size_t bytes = 0;
+    for (auto const& vector : vectors) bytes += vector.iov_len;
+    return bytes;
+}
+
+class File final : public Target {
+public:
+    explicit File(int fd) : fd_(fd) {}
+    File(File const&) = delete;
+    File& operator=(File const&) = delete;
+    ~File() override { (void)close(); }
+
+    core::Status write(std::int64_t offset, std::span<iovec> vectors) override
+    {
+        drop_front(vectors, 0);
+        while (!vectors.empty()) {
+            ssize_t const done = vectors.size() == 1 ? ::pwrite(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
+                                                     : ::pwritev(fd_, vectors.data(), count(vectors), offset);
+            if (done < 0 && errno == EINTR) continue;
+            if (done <= 0)  // a write of something that moves nothing makes no progress ever
+                return core::fail_errno(done < 0 ? errno : EIO,
+                                        fmt::format("writing {} bytes at offset {}", sum(vectors), offset));
+            offset += done;
+            drop_front(vectors, static_cast<std::size_t>(done));
+        }
+        return {};
+    }
+
+    core::Result<std::uint64_t> read(std::int64_t offset, std::span<iovec> vectors) override
+    {
+        std::uint64_t total = 0;
+        drop_front(vectors, 0);
+        while (!vectors.empty()) {
+            ssize_t const done = vectors.size() == 1 ? ::pread(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
+                                                     : ::preadv(fd_, vectors.data(), count(vectors), offset);
+            if (done < 0 && errno == EINTR) continue;
+            if (done < 0)
+                return core::fail_errno(errno, fmt::format("reading {} bytes at offset {}", sum(vectors), offset));
+            if (done == 0) break;
+            offset += done;
+            total += static_cast<std::uint64_t>(done);
+            drop_front(vectors, static_cast<std::size_t>(done));
+        }
+        return total;
+    }
+
+    core::Status sync() override
+    {
+        if (::fsync(fd_) != 0) return core::fail_errno(errno, "fsync");
+        return {};
+    }
+
+    core::Result<std::uint64_t> size() override
+    {
+        struct stat info = {};
+        if (::fstat(fd_, &info) != 0) return core::fail_errno(errno, "fstat");
+        return static_cast<std::uint64_t>(info.st_size);
+    }
+
+    core::Status close() override
+    {
+        if (fd_ < 0) return {};
+        int const fd = std::exchange(fd_, -1);
+        if (::close(fd) != 0 && errno != EINTR) return core::fail_errno(errno, "closing");
+        return {};
+    }
+
+    [[nodiscard]] int fd() const { return fd_; }
+
+private:
+    static int count(std::span<iovec> vectors) { return static_cast<int>(std::min(vectors.size(), most_vectors)); }
+
+    int fd_;
+};
+
+class Discard final : public Target {
+public:
+    explicit Discard(std::unique_ptr<Target> file) : file_(std::move(file)) {}
+    core::Status write(std::int64_t /*offset*/, std::span<iovec> /*vectors*/) override { return {}; }
+    core::Result<std::uint64_t> read(std::int64_t offset, std::span<iovec> vectors) override
+    {
+        return file_->read(offset, vectors);
+    }
+    core::Status sync() override { return file_->sync(); }
+    core::Result<std::uint64_t> size() override { return file_->size(); }
+    core::Status close() override { return file_->close(); }
+
+private:
+    std::unique_ptr<Target> file_;
+};
+
+}  // namespace
+
+core::Status Target::write(std::int64_t offset, std::span<std::byte const> bytes)
+{
+    iovec vector{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    return write(offset, {&vector, 1});
+}
+
+core::Result<std::uint64_t> Target::read(std::int64_t offset, std::span<std::byte> bytes)
+{
+    iovec vector{bytes.data(), bytes.size()};
+    return read(offset, {&vector, 1});
+}
+
+core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access)
+{
+    int const flags = access == Access::create   ? O_RDWR | O_CREAT | O_TRUNC
+                      : access == Access::update ? O_RDWR
+                                                 : O_RDONLY;
+    int const fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    if (fd < 0) return core::fail_errno(errno, "opening");
+    struct stat info = {};
+    if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {  // open for reading succeeds on a directory
+        ::close(fd);
+        return core::fail_errno(EISDIR, "opening");
+    }
+    return std::make_unique<File>(fd);
+}
+
+std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file)
+{
+    return std::make_unique<Discard>(std::move(file));
+}
+
+int descriptor(Target const& file)
+{
+    auto const* const posix = dynamic_cast<File const*>(&file);
+    return posix ? posix->fd() : -1;
+}
+
+}  // namespace tapioca::target

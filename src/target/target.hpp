@@ -1,0 +1,44 @@
+// Target: where the data finally lives. Local calls on 64-bit offsets; complete or failed, never short.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <sys/uio.h>
+
+#include "core/result.hpp"
+
+namespace tapioca::target {
+
+/// Calls may come from the drain thread and the main thread at once.
+class Target {
+public:
+    virtual ~Target() = default;
+    /// Writes the vectors' bytes one after the other from `offset` on. `vectors` is used up.
+    virtual core::Status write(std::int64_t offset, std::span<iovec> vectors) = 0;
+    /// Fills the vectors from `offset` on; returns the bytes read, fewer only at the file's end.
+    virtual core::Result<std::uint64_t> read(std::int64_t offset, std::span<iovec> vectors) = 0;
+    virtual core::Status sync() = 0;
+    virtual core::Result<std::uint64_t> size() = 0;
+    /// Reports what the file system says when the descriptor is given back.
+    virtual core::Status close() = 0;
+
+    core::Status write(std::int64_t offset, std::span<std::byte const> bytes);
+    core::Result<std::uint64_t> read(std::int64_t offset, std::span<std::byte> bytes);
+};
+
+enum class Access { create, update, read };
+
+/// A file reached with pread and pwrite. Only `Access::create` makes it.
+core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access);
+
+/// Swallows writes, for measuring what precedes them; everything else goes to `file`.
+std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file);
+
+/// The descriptor of a file target, for asking about its file system.
+int descriptor(Target const& file);
+
+}  // namespace tapioca::target
