@@ -1,0 +1,172 @@
+// tapioca-bench: the MPI program behind `tapioca bench`, for one's own launcher.
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+#include <fmt/core.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "table.hpp"
+
+namespace {
+
+struct Arguments {
+    bench::Setup setup;
+    std::string json;
+    bool live = false;  // redraw the progress line
+    bool explain = false;
+    std::vector<std::int64_t> particles{25000};
+    std::vector<std::string> layouts{"aos", "soa"};
+    std::vector<std::int64_t> blocks{64, 1024, 16384};
+    std::int64_t bytes = 8 << 20;
+    std::int64_t array_bytes = 100000;
+    std::string declare = "subarray";
+    std::vector<std::string> distributions{"uniform", "random", "normal"};
+};
+
+void add_common(CLI::App& verb, Arguments& a)
+{
+    verb.add_option("--dir", a.setup.directory, "directory for the files")->capture_default_str();
+    verb.add_option("--reps", a.setup.repetitions, "repetitions")->capture_default_str()->check(CLI::Range(1, 1000));
+    verb.add_option("--methods", a.setup.methods, "which of tapioca,collective,independent,limit")
+        ->delimiter(',')
+        ->check(CLI::IsMember(bench::method_names()));
+    verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
+    verb.add_flag("!--no-read", a.setup.read, "write only");
+    verb.add_option("--json", a.json, "write the cells as a JSON array to this file");
+    verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload");
+    verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
+}
+
+/// The workloads of the chosen verb, one after the other.
+std::vector<std::function<bench::Workload()>> workloads(CLI::App const& app, Arguments const& a)
+{
+    std::vector<std::function<bench::Workload()>> list;
+    if (app.got_subcommand("hacc"))
+        for (auto const particles : a.particles)
+            for (auto const& layout : a.layouts)
+                list.emplace_back([=] { return bench::hacc(MPI_COMM_WORLD, particles, layout == "aos"); });
+    if (app.got_subcommand("interleaved"))
+        for (auto const block : a.blocks)
+            list.emplace_back(
+                [=, &a] { return bench::interleaved(MPI_COMM_WORLD, a.bytes, block, a.declare == "list"); });
+    if (app.got_subcommand("array1d"))
+        for (auto const& distribution : a.distributions)
+            list.emplace_back([=, &a] { return bench::array1d(MPI_COMM_WORLD, a.array_bytes, distribution); });
+    return list;
+}
+
+std::string title(bench::Workload const& w, Arguments const& a, int ranks)
+{
+    std::string detail;
+    if (w.name == "hacc") detail = fmt::format("{} particles a rank, ", w.block_bytes / 2);
+    if (w.name == "interleaved") detail = fmt::format("blocks of {} bytes, ", w.block_bytes);
+    return fmt::format("{} {}: {}{:.3f} MB a rank, {} ranks, in {}, {} repetitions, {}", w.name, w.layout, detail,
+                       static_cast<double>(w.step_bytes) / 1e6 / ranks, ranks, a.setup.directory, a.setup.repetitions,
+                       a.setup.fsync ? "with fsync" : "without fsync");
+}
+
+int run(CLI::App const& app, Arguments& a)
+{
+    int rank = 0;
+    int ranks = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (rank == 0) {
+        char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+        int length = 0;
+        MPI_Get_library_version(version, &length);
+        auto const* const io = std::getenv("OMPI_MCA_io");
+        std::string const line(version, std::string_view(version).find_first_of(",\n\0"));
+        fmt::print("{}{}{}\n", line, io ? ", MPI-IO by " : "", io ? io : "");
+        std::fflush(stdout);
+    }
+    std::vector<bench::Cell> cells;
+    auto const list = workloads(app, a);
+    bool verified = true;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        auto const workload = list[i]();
+        auto setup = a.setup;
+        setup.progress = [&](std::string const& method, int repetition) {
+            if (!a.live && (repetition > 0 || method != setup.methods.front())) return;
+            auto const line =
+                fmt::format("[{}/{}] {} {} {}: repetition {} of {}, {}", i + 1, list.size(), workload.name,
+                            workload.layout, workload.block_bytes, repetition + 1, setup.repetitions, method);
+            if (a.live)
+                fmt::print(stderr, "\r\033[K{}", line);
+            else
+                fmt::print(stderr, "[{}/{}] {} {} {}\n", i + 1, list.size(), workload.name, workload.layout,
+                           workload.block_bytes);
+            std::fflush(stderr);
+        };
+        auto const outcome = bench::measure(MPI_COMM_WORLD, workload, setup);
+        for (auto const& cell : outcome.cells) verified = verified && cell.verified;
+        cells.insert(cells.end(), outcome.cells.begin(), outcome.cells.end());
+        if (rank != 0) continue;
+        if (a.live) fmt::print(stderr, "\r\033[K");
+        fmt::print("\n{}", bench::table(title(workload, a, ranks), outcome));
+        if (a.explain) fmt::print("{}", outcome.breakdown.plan);
+        std::fflush(stdout);
+    }
+    if (rank == 0) {
+        fmt::print("\n{}\n",
+                   verified ? "every byte written and read was verified" : "WRONG DATA was found: see the rows marked");
+        if (!a.json.empty()) {
+            std::ofstream out(a.json);
+            out << bench::to_json(cells) << '\n';
+            out.close();
+            if (!out) throw std::runtime_error("cannot write " + a.json);
+        }
+    }
+    return verified ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Arguments a;
+    a.setup.directory = "/tmp";
+    CLI::App app("Writes and reads shared files through TAPIOCA, MPI-IO and plain system calls, side by side.");
+    app.name("tapioca-bench");
+    app.require_subcommand(1);
+    auto* const hacc = app.add_subcommand("hacc", "HACC-IO: nine variables, 38 bytes a particle");
+    hacc->add_option("--particles", a.particles, "particles per rank")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 50'000'000));
+    hacc->add_option("--layout", a.layouts, "aos, soa or both")->delimiter(',')->check(CLI::IsMember({"aos", "soa"}));
+    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
+    interleaved->add_option("--block", a.blocks, "bytes of a block (64, 1K, ...)")
+        ->delimiter(',')
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+    interleaved->add_option("--bytes", a.bytes, "bytes per rank")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    interleaved->add_option("--declare", a.declare, "subarray, or list: an irregular deal as a list of extents")
+        ->check(CLI::IsMember({"subarray", "list"}));
+    auto* const array1d = app.add_subcommand("array1d", "one contiguous piece per rank");
+    array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    array1d->add_option("--distribution", a.distributions, "of sizes over ranks: uniform, random, normal")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"uniform", "random", "normal"}));
+    for (auto* const verb : {hacc, interleaved, array1d}) add_common(*verb, a);
+    CLI11_PARSE(app, argc, argv);
+    if (a.setup.methods.empty())
+        a.setup.methods = a.declare == "list" ? std::vector<std::string>{"tapioca", "limit"} : bench::method_names();
+
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    int result = 1;
+    try {
+        result = run(app, a);
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "tapioca-bench: {}\n", error.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return result;
+}

@@ -1,0 +1,283 @@
+#include "measure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace bench {
+
+namespace {
+
+constexpr int steps = 2;  // the first is cold, the second steady
+
+double median_of(std::vector<double> values)
+{
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    auto const middle = values.size() / 2;
+    return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double most(MPI_Comm comm, double value)
+{
+    double result = 0;
+    MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return result;
+}
+
+bool everywhere(MPI_Comm comm, bool value)
+{
+    int mine = value;
+    int all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, comm);
+    return all != 0;
+}
+
+/// Seconds of `work` on the slowest rank, all having started together.
+template <class Work>
+double timed(MPI_Comm comm, Work work)
+{
+    MPI_Barrier(comm);
+    auto const start = MPI_Wtime();
+    work();
+    return most(comm, MPI_Wtime() - start);
+}
+
+class Bench {
+public:
+    Bench(MPI_Comm comm, Workload const& workload, Setup const& setup) : comm_(comm), workload_(workload), setup_(setup)
+    {
+        MPI_Comm_rank(comm, &rank_);
+        MPI_Comm_size(comm, &size_);
+        path_ = fmt::format("{}/tapioca-bench.{}.dat", setup.directory, workload.name);
+        for (auto const& variable : workload.variables)
+            scattered_.emplace_back(static_cast<std::size_t>(variable.bytes()));
+        contiguous_.emplace_back(static_cast<std::size_t>(workload.rank_bytes));
+    }
+
+    Outcome run()
+    {
+        for (int repetition = 0; repetition < setup_.repetitions; ++repetition)
+            for (auto const& name : setup_.methods) {
+                if (rank_ == 0 && setup_.progress) setup_.progress(name, repetition);
+                auto const method = make_method(name, comm_, workload_);
+                auto const seed = static_cast<std::uint64_t>(repetition) * 16 + cells_.size() + 1;
+                write(*method, seed);
+                if (setup_.read) read(*method, seed);
+                if (rank_ == 0) ::unlink(path_.c_str());
+                MPI_Barrier(comm_);
+            }
+        Outcome outcome;
+        for (char const* op : {"write", "read"})
+            for (char const* phase : {"cold", "steady"})
+                for (auto const& name : setup_.methods)
+                    if (auto const at = cells_.find(name + op + phase); at != cells_.end())
+                        outcome.cells.push_back(at->second);
+        auto const declares =
+            std::find(setup_.methods.begin(), setup_.methods.end(), "tapioca") != setup_.methods.end();
+        if (declares) {
+            declare_.declare_seconds = median_of(declare_seconds_);
+            declare_.step_seconds = median_of(step_seconds_);
+            outcome.declare = declare_;
+            outcome.breakdown = explain();
+        }
+        return outcome;
+    }
+
+private:
+    Buffers& buffers(Method const& method) { return method.contiguous() ? contiguous_ : scattered_; }
+
+    void fill(Method const& method, int step, std::uint64_t seed)
+    {
+        auto const base = step * workload_.step_bytes;
+        if (method.contiguous())
+            bench::fill(contiguous_[0], base + workload_.rank_offset, seed);
+        else
+            for (std::size_t var = 0; var < scattered_.size(); ++var)
+                Contents(workload_, base, seed).fill(var, scattered_[var]);
+    }
+
+    bool buffers_match(Method const& method, int step, std::uint64_t seed)
+    {
+        auto const base = step * workload_.step_bytes;
+        if (method.contiguous()) return matches(contiguous_[0], base + workload_.rank_offset, seed);
+        bool same = true;
+        for (std::size_t var = 0; var < scattered_.size(); ++var)
+            same = Contents(workload_, base, seed).matches(var, scattered_[var]) && same;
+        return same;
+    }
+
+    /// Each rank reads a slice of the file with plain calls and compares every byte.
+    bool file_matches(std::uint64_t seed)
+    {
+        auto const total = steps * workload_.step_bytes;
+        auto const begin = total / size_ * rank_;
+        auto const end = rank_ + 1 == size_ ? total : total / size_ * (rank_ + 1);
+        int const fd = ::open(path_.c_str(), O_RDONLY);
+        bool same = fd >= 0;
+        if (same && rank_ == 0) same = ::lseek(fd, 0, SEEK_END) == total;
+        std::vector<std::byte> piece(std::size_t{1} << 20);
+        for (auto at = begin; same && at < end;) {
+            auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));
+            auto const got = ::pread(fd, piece.data(), static_cast<std::size_t>(wanted), at);
+            same = got > 0 && matches(std::span(piece).first(static_cast<std::size_t>(got)), at, seed);
+            at += got;
+        }
+        if (fd >= 0) ::close(fd);
+        return same;
+    }
+
+    void write(Method& method, std::uint64_t seed)
+    {
+        fill(method, 0, seed);
+        double cold = timed(comm_, [&] {
+            method.open(path_, true);
+            method.move(0, buffers(method));
+            if (setup_.fsync) method.sync();
+        });
+        fill(method, 1, seed);
+        double const steady = timed(comm_, [&] {
+            method.move(1, buffers(method));
+            if (setup_.fsync) method.sync();
+        });
+        cold += timed(comm_, [&] { method.close(); });
+        bool const verified = everywhere(comm_, file_matches(seed));
+        record(method, "write", "cold", cold, verified);
+        record(method, "write", "steady", steady, verified);
+        if (auto const* const declaration = declaration_of(method)) {
+            declare_seconds_.push_back(most(comm_, declaration->seconds));
+            step_seconds_.push_back(steady);
+            declare_.bookkeeping_bytes =
+                static_cast<std::uint64_t>(most(comm_, static_cast<double>(declaration->bookkeeping_bytes)));
+            declare_.pieces = 0;
+            for (auto const& variable : workload_.variables) declare_.pieces += variable.count;
+        }
+    }
+
+    void read(Method& method, std::uint64_t seed)
+    {
+        clear(method);
+        double cold = timed(comm_, [&] {
+            method.open(path_, false);
+            method.move(0, buffers(method));
+        });
+        bool verified = buffers_match(method, 0, seed);
+        clear(method);
+        double const steady = timed(comm_, [&] { method.move(1, buffers(method)); });
+        verified = buffers_match(method, 1, seed) && verified;
+        cold += timed(comm_, [&] { method.close(); });
+        verified = everywhere(comm_, verified);
+        record(method, "read", "cold", cold, verified);
+        record(method, "read", "steady", steady, verified);
+    }
+
+    void clear(Method const& method)
+    {
+        for (auto& buffer : buffers(method)) std::fill(buffer.begin(), buffer.end(), std::byte{0xA5});
+    }
+
+    void record(Method const& method, char const* op, char const* phase, double seconds, bool verified)
+    {
+        auto& cell = cells_[method.name() + op + phase];
+        cell.workload = workload_.name;
+        cell.layout = workload_.layout;
+        cell.op = op;
+        cell.phase = phase;
+        cell.method = method.name();
+        cell.bytes_per_rank = workload_.step_bytes / size_;
+        cell.block_bytes = workload_.block_bytes;
+        cell.ranks = size_;
+        cell.mb_per_s.push_back(static_cast<double>(workload_.step_bytes) / 1e6 / seconds);
+        cell.verified = cell.verified && verified;
+    }
+
+    /// One more write and read with a report, untimed, to see where TAPIOCA spends its time.
+    Breakdown explain()
+    {
+        Breakdown result;
+        auto const report = path_ + ".report.json";
+        tapioca::Options options;
+        options.report = report;
+        for (auto const mode : {tapioca::Mode::create, tapioca::Mode::read}) {
+            auto file = tapioca::File::open(comm_, path_, mode, options);
+            auto step = file.declare(workload_.pattern());
+            result.plan = step.plan().explain();
+            for (std::size_t var = 0; var < scattered_.size(); ++var) {
+                if (mode == tapioca::Mode::create)
+                    step.write(var, std::span<std::byte const>(scattered_[var]));
+                else
+                    step.read(var, std::span<std::byte>(scattered_[var]));
+            }
+            step.finish();
+            file.close();
+        }
+        if (rank_ != 0) return result;
+        std::ifstream in(report);
+        auto const json = nlohmann::json::parse(in, nullptr, false);
+        in.close();
+        std::remove(report.c_str());
+        ::unlink(path_.c_str());
+        if (!json.is_object() || json["files"].size() != 2) return result;
+        auto const direction = [](nlohmann::json const& part) -> Breakdown::Direction {
+            auto const& s = part["seconds"];
+            return {s["copying"]["mean"], s["waiting"]["mean"], s["draining"]["max"]};
+        };
+        result.planning = json["files"][0]["planning_seconds"]["max"];
+        result.write = direction(json["files"][0]["write"]);
+        result.read = direction(json["files"][1]["read"]);
+        return result;
+    }
+
+    MPI_Comm comm_;
+    Workload const& workload_;
+    Setup const& setup_;
+    int rank_ = 0, size_ = 1;
+    std::string path_;
+    Buffers scattered_;
+    Buffers contiguous_;
+    std::map<std::string, Cell> cells_;
+    std::vector<double> declare_seconds_;
+    std::vector<double> step_seconds_;
+    DeclareCost declare_;
+};
+
+}  // namespace
+
+double Cell::median() const
+{
+    return median_of(mb_per_s);
+}
+
+double Cell::min() const
+{
+    return *std::min_element(mb_per_s.begin(), mb_per_s.end());
+}
+
+double Cell::max() const
+{
+    return *std::max_element(mb_per_s.begin(), mb_per_s.end());
+}
+
+double Cell::cv() const
+{
+    auto const n = static_cast<double>(mb_per_s.size());
+    auto const mean = std::accumulate(mb_per_s.begin(), mb_per_s.end(), 0.0) / n;
+    double squares = 0;
+    for (auto const value : mb_per_s) squares += (value - mean) * (value - mean);
+    return mean > 0 ? std::sqrt(squares / n) / mean : 0;
+}
+
+Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup)
+{
+    return Bench(comm, workload, setup).run();
+}
+
+}  // namespace bench

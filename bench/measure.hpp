@@ -1,0 +1,64 @@
+// Measuring: all methods in turn, repetition by repetition, each on a fresh file, each verified.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "method.hpp"
+
+namespace bench {
+
+struct Setup {
+    std::string directory;
+    std::vector<std::string> methods;
+    int repetitions = 7;
+    bool fsync = false;
+    bool read = true;
+    /// Called on rank 0 before each piece of work: method, repetition.
+    std::function<void(std::string const&, int)> progress;
+};
+
+/// One method, one direction, one phase: what the table has a row for.
+struct Cell {
+    std::string workload, layout, op, phase, method;
+    std::int64_t bytes_per_rank = 0;
+    std::int64_t block_bytes = 0;
+    int ranks = 0;
+    std::vector<double> mb_per_s;  ///< one per repetition
+    bool verified = true;
+
+    [[nodiscard]] double median() const;
+    [[nodiscard]] double min() const;
+    [[nodiscard]] double max() const;
+    /// Coefficient of variation: standard deviation over mean.
+    [[nodiscard]] double cv() const;
+};
+
+/// Figures of TAPIOCA's declaration: worst rank, median repetition.
+struct DeclareCost {
+    double declare_seconds = 0;
+    double step_seconds = 0;
+    std::uint64_t bookkeeping_bytes = 0;
+    std::int64_t pieces = 0;
+};
+
+/// What TAPIOCA spent its time on in one more, untimed, write and read: mean seconds over ranks.
+struct Breakdown {
+    double planning = 0;
+    struct Direction {
+        double copying = 0, waiting = 0, draining = 0;
+    } write, read;
+    std::string plan;
+};
+
+struct Outcome {
+    std::vector<Cell> cells;
+    DeclareCost declare;
+    Breakdown breakdown;
+};
+
+/// Collective over `comm`; the outcome is complete on rank 0.
+Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup);
+
+}  // namespace bench

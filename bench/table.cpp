@@ -1,0 +1,106 @@
+#include "table.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace bench {
+
+namespace {
+
+/// 12345.6 as "12,346".
+std::string thousands(double value)
+{
+    auto const digits = fmt::format("{:.0f}", value);
+    std::string text;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+        text += digits[i];
+    }
+    return text;
+}
+
+Cell const* find(Outcome const& outcome, Cell const& like, std::string const& method)
+{
+    auto const at = std::find_if(outcome.cells.begin(), outcome.cells.end(), [&](Cell const& cell) {
+        return cell.method == method && cell.op == like.op && cell.phase == like.phase;
+    });
+    return at == outcome.cells.end() ? nullptr : &*at;
+}
+
+std::string ratio(Cell const& cell, Cell const* to)
+{
+    if (!to || to->method == cell.method) return "-";
+    return fmt::format("{:.2f}x", cell.median() / to->median());
+}
+
+std::string label(std::string const& method)
+{
+    if (method == "tapioca") return "TAPIOCA";
+    if (method == "limit") return "limit (pwrite/pread)";
+    return "MPI-IO " + method;
+}
+
+std::string where_time_went(Outcome const& outcome)
+{
+    auto const& b = outcome.breakdown;
+    auto const direction = [](char const* name, Breakdown::Direction const& d) {
+        return fmt::format("    {:<5}  copying {:>8.3f}   waiting {:>8.3f}   draining {:>8.3f}\n", name,
+                           d.copying * 1e3, d.waiting * 1e3, d.draining * 1e3);
+    };
+    return fmt::format(
+        "  where TAPIOCA's time goes, one step, in ms (copying and waiting: mean over ranks)\n"
+        "    plan   {:.3f}\n{}{}",
+        b.planning * 1e3, direction("write", b.write), direction("read", b.read));
+}
+
+}  // namespace
+
+std::string table(std::string const& title, Outcome const& outcome)
+{
+    auto text = title + "\n";
+    text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>5}  {:>8}  {:>10}\n", "", "", "median MB/s", "min",
+                        "max", "cv", "to limit", "to collect.");
+    std::string group;
+    for (auto const& cell : outcome.cells) {
+        auto const this_group = cell.op + " " + cell.phase;
+        text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>4.0f}%  {:>8}  {:>10}{}\n",
+                            this_group == group ? "" : this_group, label(cell.method), thousands(cell.median()),
+                            thousands(cell.min()), thousands(cell.max()), cell.cv() * 100,
+                            ratio(cell, find(outcome, cell, "limit")), ratio(cell, find(outcome, cell, "collective")),
+                            cell.verified ? "" : "  WRONG DATA");
+        group = this_group;
+    }
+    if (outcome.declare.pieces > 0) {
+        text += where_time_went(outcome);
+        auto const& d = outcome.declare;
+        text += fmt::format(
+            "  declaring {} piece{} a rank: {:.3f} ms, {:.1f} % of a step; bookkeeping {} bytes, {:.1f} a piece\n",
+            d.pieces, d.pieces == 1 ? "" : "s", d.declare_seconds * 1e3, 100 * d.declare_seconds / d.step_seconds,
+            d.bookkeeping_bytes, static_cast<double>(d.bookkeeping_bytes) / static_cast<double>(d.pieces));
+    }
+    return text;
+}
+
+std::string to_json(std::vector<Cell> const& cells)
+{
+    auto array = nlohmann::ordered_json::array();
+    for (auto const& cell : cells)
+        array.push_back({{"workload", cell.workload},
+                         {"layout", cell.layout},
+                         {"op", cell.op},
+                         {"phase", cell.phase},
+                         {"bytes_per_rank", cell.bytes_per_rank},
+                         {"block_bytes", cell.block_bytes},
+                         {"ranks", cell.ranks},
+                         {"method", cell.method},
+                         {"median_mb_s", cell.median()},
+                         {"min_mb_s", cell.min()},
+                         {"max_mb_s", cell.max()},
+                         {"cv", cell.cv()},
+                         {"verified", cell.verified}});
+    return array.dump(2);
+}
+
+}  // namespace bench

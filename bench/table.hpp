@@ -1,0 +1,17 @@
+// The benchmark's results for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace bench {
+
+/// One workload's rows: median, spread, and ratios to the limit and to the better MPI-IO.
+std::string table(std::string const& title, Outcome const& outcome);
+
+/// All cells as a JSON array.
+std::string to_json(std::vector<Cell> const& cells);
+
+}  // namespace bench
