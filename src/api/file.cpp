@@ -1,8 +1,8 @@
 // File: opening, declaring, closing. Rank 0 does what must be done once and tells the others.
+#include <cstring>
 #include <functional>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "api/state.hpp"
 
@@ -11,8 +11,6 @@ namespace tapioca {
 namespace api {
 
 namespace {
-
-using Json = nlohmann::json;
 
 target::Access access_of(Mode mode, bool first)
 {
@@ -43,29 +41,36 @@ core::Status open_first(FileState& file, Options const& options, MPI_Info info)
     return {};
 }
 
+/// What rank 0 found, as text: the settings, or a failure.
+struct Opening {
+    std::int64_t block_bytes;
+    std::int64_t failed;
+    char storage[16];
+};
+
 std::string pack(FileState const& file, core::Status const& status)
 {
-    Json message;
-    if (status)
-        message = {{"storage", file.storage.name},
-                   {"block", file.storage.block_bytes},
-                   {"settings", settings::pack(file.settings)}};
-    else
-        message = {{"code", static_cast<int>(status.error().code)},
-                   {"errno", status.error().sys_errno},
-                   {"text", status.error().text}};
-    return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+    Opening opening{file.storage.block_bytes, status ? 0 : 1, {}};
+    file.storage.name.copy(opening.storage, sizeof opening.storage - 1);
+    std::string message(reinterpret_cast<char const*>(&opening), sizeof opening);
+    if (status) return message + settings::pack(file.settings);
+    auto const failure = core::pack(status.error());
+    return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
 }
 
-core::Status unpack(FileState& file, std::string const& text)
+core::Status unpack(FileState& file, std::string const& message)
 {
-    auto const message = Json::parse(text);
-    if (message.contains("code"))
-        return tl::unexpected(
-            core::Failure{message["code"].get<Errc>(), message["errno"], 0, message["text"].get<std::string>()});
-    file.settings = settings::unpack(message["settings"].get<std::string>());
-    file.storage = machine::storage_profile(message["storage"]);
-    file.storage.block_bytes = message["block"];
+    Opening opening;
+    std::memcpy(&opening, message.data(), sizeof opening);
+    auto const rest = std::string_view(message).substr(sizeof opening);
+    if (opening.failed) {
+        auto failure = core::unpack(std::as_bytes(std::span(rest)));
+        failure.rank = 0;
+        return tl::unexpected(std::move(failure));
+    }
+    file.settings = settings::unpack(rest);
+    file.storage = machine::storage_profile(opening.storage);
+    file.storage.block_bytes = opening.block_bytes;
     return {};
 }
 
@@ -143,7 +148,7 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
         status = api::open_first(*state, options, info);
         message = api::pack(*state, status);
     }
-    message = comm::broadcast(team.all(), std::move(message));
+    message = state->pool->broadcast(std::move(message));
     state->raise_if("open", api::unpack(*state, message));
     state->open = true;
     if (state->settings.options.timeout) state->pool->patience().timeout_s = *state->settings.options.timeout;
@@ -166,7 +171,7 @@ Step File::declare(Pattern const& pattern)
 
     core::Status local;
     for (auto const& variable : variables) core::keep_first(local, variable->status());
-    plan::Job job{team.sum(pattern::summarise(variables)), file.storage, file.settings.options, team.size(),
+    plan::Job job{file.pool->sum(pattern::summarise(variables)), file.storage, file.settings.options, team.size(),
                   file.pool->cores()};
     file.raise_if("declare", file.pool->agree(local));
 
@@ -177,7 +182,7 @@ Step File::declare(Pattern const& pattern)
     if (file.check()) file.raise_if("declare", api::find_overlap(team, variables, job.pattern));
 
     std::vector<std::uint64_t> histogram;
-    if (plan::write_partitions(job) > 1 && job.pattern.bytes > 0)
+    if (plan::wants_histogram(job) && file.mode != Mode::read)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());

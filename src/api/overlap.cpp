@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "api/state.hpp"
+#include "core/units.hpp"
 
 namespace tapioca::api {
 
@@ -16,14 +17,16 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, pattern::Variabl
                                         pattern::Summary const& total)
 {
     std::vector<std::vector<Interval>> slices(static_cast<std::size_t>(team.size()));
-    auto const width = std::max<std::int64_t>(1, (total.end - total.begin + team.size() - 1) / team.size());
+    auto const range = total.bytes == 0 ? 0 : total.end - total.begin;
+    auto const width = std::max<std::int64_t>(1, core::divide_up(range, team.size()));
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
             pattern::Cursor cursor(layout);
             while (cursor.position() != pattern::no_offset) {
                 auto const slice = (cursor.position() - total.begin) / width;
                 auto& list = slices[static_cast<std::size_t>(slice)];
-                auto const limit = total.begin + (slice + 1) * width;
+                auto const start = total.begin + slice * width;
+                auto const limit = total.end - start < width ? total.end : start + width;
                 for (pattern::Run run; cursor.next(limit, run);)
                     for (std::int64_t i = 0; i < run.count; ++i) {
                         auto const begin = run.offset + i * run.stride;

@@ -104,8 +104,7 @@ void StepState::prepare(bool background)
 {
     auto& done = prepared_[op_ == Op::read][background];
     if (done) return;
-    bool const drains = route().way == plan::Way::aggregated && op_ == Op::write;
-    auto const status = file_->pool->prepare(route(), does_io() && (drains || background));
+    auto const status = file_->pool->prepare(route(), does_io() && background);
     if (!status) {
         input_ = {};
         std::fill(supplied_.begin(), supplied_.end(), false);

@@ -14,18 +14,15 @@ core::Status agree(MPI_Comm comm, core::Status const& local)
     int failed = 0;
     MPI_Allreduce(&mine, &failed, 1, MPI_INT, MPI_MIN, comm);
     if (failed == INT_MAX) return {};
-    int numbers[3] = {0, 0, 0};  // code, errno, length of the text
-    std::string text;
-    if (rank == failed) {
-        text = local.error().text;
-        numbers[0] = static_cast<int>(local.error().code);
-        numbers[1] = local.error().sys_errno;
-        numbers[2] = static_cast<int>(text.size());
-    }
-    MPI_Bcast(numbers, 3, MPI_INT, failed, comm);
-    text.resize(static_cast<std::size_t>(numbers[2]));
-    MPI_Bcast(text.data(), numbers[2], MPI_CHAR, failed, comm);
-    return tl::unexpected(core::Failure{static_cast<Errc>(numbers[0]), numbers[1], failed, text});
+    std::vector<std::byte> bytes;
+    if (rank == failed) bytes = core::pack(local.error());
+    auto length = static_cast<int>(bytes.size());
+    MPI_Bcast(&length, 1, MPI_INT, failed, comm);
+    bytes.resize(static_cast<std::size_t>(length));
+    MPI_Bcast(bytes.data(), length, MPI_BYTE, failed, comm);
+    auto failure = core::unpack(bytes);
+    failure.rank = failed;
+    return tl::unexpected(std::move(failure));
 }
 
 std::string broadcast(MPI_Comm comm, std::string text)
@@ -47,23 +44,6 @@ std::string broadcast(MPI_Comm comm, std::string text)
     return text;
 }
 
-namespace {
-
-/// An MPI_User_function: the elements are Summaries, of unknown alignment.
-void add_summaries(void* in, void* inout, int* count, MPI_Datatype* /*type*/)
-{
-    for (int i = 0; i < *count; ++i) {
-        pattern::Summary a;
-        pattern::Summary b;
-        std::memcpy(&a, static_cast<pattern::Summary*>(in) + i, sizeof a);
-        std::memcpy(&b, static_cast<pattern::Summary*>(inout) + i, sizeof b);
-        b.add(a);
-        std::memcpy(static_cast<void*>(static_cast<pattern::Summary*>(inout) + i), &b, sizeof b);
-    }
-}
-
-}  // namespace
-
 Team::Team(MPI_Comm comm)
 {
     MPI_Comm_dup(comm, &all_);
@@ -73,25 +53,13 @@ Team::Team(MPI_Comm comm)
     MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
     MPI_Comm_rank(node_, &node_rank_);
     MPI_Comm_size(node_, &node_size_);
-    MPI_Type_contiguous(sizeof(pattern::Summary), MPI_BYTE, &summary_type_);
-    MPI_Type_commit(&summary_type_);
-    MPI_Op_create(add_summaries, 1, &add_summaries_);
 }
 
 Team::~Team()
 {
     if (!mpi_is_active()) return;
-    MPI_Op_free(&add_summaries_);
-    MPI_Type_free(&summary_type_);
     MPI_Comm_free(&node_);
     MPI_Comm_free(&all_);
-}
-
-pattern::Summary Team::sum(pattern::Summary summary) const
-{
-    pattern::Summary total;
-    MPI_Allreduce(&summary, &total, 1, summary_type_, add_summaries_, all_);
-    return total;
 }
 
 std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const

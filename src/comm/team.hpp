@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "pattern/summary.hpp"
 
 namespace tapioca::comm {
 
@@ -41,7 +40,6 @@ public:
     [[nodiscard]] int node_size() const { return node_size_; }
 
     /// Sums over all ranks. Collective.
-    [[nodiscard]] pattern::Summary sum(pattern::Summary summary) const;
     [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
     /// Bitwise or over all ranks. Collective.
     void unite(std::span<unsigned char> bits) const;
@@ -60,8 +58,6 @@ public:
 private:
     MPI_Comm all_ = MPI_COMM_NULL;
     MPI_Comm node_ = MPI_COMM_NULL;
-    MPI_Datatype summary_type_ = MPI_DATATYPE_NULL;
-    MPI_Op add_summaries_ = MPI_OP_NULL;
     int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
 };
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <tapioca/error.hpp>
 #include <tl/expected.hpp>
@@ -49,6 +52,10 @@ using Status = Result<void>;
 {
     return tl::unexpected<Failure>(Failure{errc_of(sys_errno), sys_errno, -1, what + ": " + std::strerror(sys_errno)});
 }
+
+/// A failure as bytes, for another rank to read. The rank is not part of it.
+std::vector<std::byte> pack(Failure const& failure);
+Failure unpack(std::span<std::byte const> bytes);
 
 /// Keeps the first failure: what happens after it is its consequence.
 inline void keep_first(Status& kept, Status const& next)

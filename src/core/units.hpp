@@ -26,6 +26,11 @@ constexpr std::int64_t align_up(std::int64_t value, std::int64_t unit)
 {
     return align_down(value + unit - 1, unit);
 }
+/// Rounded up, without passing 2^63 on the way. `value` is not negative.
+constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit)
+{
+    return value / unit + (value % unit == 0 ? 0 : 1);
+}
 
 /// The name in `names` closest to `word` (edit distance), for "did you mean".
 template <class Names>

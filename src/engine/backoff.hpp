@@ -44,7 +44,8 @@ public:
     }
 
 private:
-    static constexpr int polls = 400;
+    // Polling goes on for about a millisecond: a core that sleeps is slow to wake, above all in a virtual machine.
+    static constexpr int polls = 20'000;
     static constexpr int yields = 40;
     int turn_;
 };

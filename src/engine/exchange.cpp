@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace tapioca::engine {
 
@@ -23,13 +24,6 @@ std::size_t filled_row(int ranks)
 
 }  // namespace
 
-/// A status in shared memory.
-struct Exchange::Record {
-    std::int32_t code;
-    std::int32_t sys_errno;
-    char text[1016];
-};
-
 struct alignas(line) Exchange::Header {
     alignas(line) Counter claimed;
     alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
@@ -37,9 +31,10 @@ struct alignas(line) Exchange::Header {
 
 struct alignas(line) Exchange::Cell {
     alignas(line) Counter arrived;
+    std::uint64_t mail_bytes[2];  ///< of two posts in turn: nobody is two ahead of anybody
+    Counter announced;            ///< step * 4 + direction
     alignas(line) Counter consumed;
-    Counter announced;  ///< step * 4 + direction
-    Record records[2];  ///< of agreements in turn: nobody is two ahead of anybody
+    alignas(line) std::byte mail[2][most_mail];
 };
 
 struct alignas(line) Exchange::Lane {
@@ -105,6 +100,13 @@ Counter& Exchange::claimed() const
     return header_->claimed;
 }
 
+void Exchange::raise_claimed(std::uint64_t ticket)
+{
+    auto& counter = header_->claimed;
+    auto now = counter.load(std::memory_order_relaxed);
+    while (now < ticket && !counter.compare_exchange_weak(now, ticket, std::memory_order_relaxed)) {}
+}
+
 Exchange::Block& Exchange::block(std::size_t slot) const
 {
     return blocks_[slot];
@@ -152,37 +154,39 @@ bool Exchange::spoiled(std::uint64_t step) const
     return header_->spoiled.load(std::memory_order_acquire) == step + 1;
 }
 
-void Exchange::arrive(core::Status const& local)
+void Exchange::post(std::span<std::byte const> mail)
 {
     auto& mine = cell(rank_);
-    auto& record = mine.records[agreements_ % 2];
-    record.code = 0;
-    if (!local) {
-        auto const& failure = local.error();
-        record.code = static_cast<std::int32_t>(failure.code);
-        record.sys_errno = failure.sys_errno;
-        auto const length = std::min(failure.text.size(), sizeof record.text - 1);
-        std::memcpy(record.text, failure.text.data(), length);
-        record.text[length] = '\0';
-    }
-    mine.arrived.store(++agreements_, std::memory_order_release);
+    auto const slot = posts_ % 2;
+    mine.mail_bytes[slot] = std::min(mail.size(), most_mail);
+    std::memcpy(mine.mail[slot], mail.data(), mine.mail_bytes[slot]);
+    mine.arrived.store(++posts_, std::memory_order_release);
 }
 
 bool Exchange::all_arrived() const
 {
     for (int rank = 0; rank < ranks_; ++rank)
-        if (cell(rank).arrived.load(std::memory_order_acquire) < agreements_) return false;
+        if (cell(rank).arrived.load(std::memory_order_acquire) < posts_) return false;
     return true;
 }
 
-core::Status Exchange::verdict() const
+std::span<std::byte const> Exchange::mail_of(int rank) const
 {
-    for (int rank = 0; rank < ranks_; ++rank) {
-        auto const& record = cell(rank).records[(agreements_ - 1) % 2];
-        if (record.code != 0)
-            return tl::unexpected(core::Failure{static_cast<Errc>(record.code), record.sys_errno, rank, record.text});
-    }
-    return {};
+    auto const slot = (posts_ - 1) % 2;
+    return {cell(rank).mail[slot], cell(rank).mail_bytes[slot]};
+}
+
+core::Status Exchange::agree(core::Status const& local, Patience const& patience)
+{
+    std::vector<std::byte> mail;  // empty: all is well
+    if (!local) mail = core::pack(local.error());
+    core::Status verdict;
+    share(mail, patience, [&](int rank, std::span<std::byte const> bytes) {
+        if (bytes.empty() || !verdict) return;
+        verdict = tl::unexpected(core::unpack(bytes));
+        verdict.error().rank = rank;
+    });
+    return verdict;
 }
 
 }  // namespace tapioca::engine

@@ -9,14 +9,15 @@
 //            these, then says so (drained), which frees the buffer for the round N later.
 //   reading  readers claim blocks in order (claimed), fill them (Block::ready), and every rank stores the
 //            block it needs next (consumed); the least of these frees the buffers before it.
-//   agreeing a rank stores its status and counts up (arrived), then waits for all others to have done so.
+//   sharing  a rank puts a few bytes into its mailbox and counts up (arrived), then waits for all others to
+//            have done so and reads theirs. Agreeing on errors is sharing them.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
+#include <span>
 
 #include "core/result.hpp"
 #include "engine/backoff.hpp"
@@ -30,8 +31,10 @@ static_assert(Counter::is_always_lock_free);
 
 class Exchange {
 public:
-    /// One buffer of the read ring. `ready` is the ticket of the block it holds plus one.
+    /// One buffer of the read ring. `holder` is the ticket, plus one, of the block that it is for, `ready` of the
+    /// block that it holds: while they differ, a reader is filling it.
     struct Block {
+        Counter holder;
         Counter ready;
         Counter valid;  ///< bytes of the block that the file has
     };
@@ -52,6 +55,7 @@ public:
 
     // reading
     [[nodiscard]] Counter& claimed() const;
+    void raise_claimed(std::uint64_t ticket);
     [[nodiscard]] Block& block(std::size_t slot) const;
     void set_consumed(std::uint64_t ticket);
     [[nodiscard]] std::uint64_t least_consumed() const;
@@ -67,38 +71,33 @@ public:
     void spoil(std::uint64_t step);
     [[nodiscard]] bool spoiled(std::uint64_t step) const;
 
+    /// Every rank shows `mail` to all others: use(rank, bytes) is called for each, in order of ranks.
+    /// Collective over the node. At most `most_mail` bytes.
+    static constexpr std::size_t most_mail = 2032;
+    template <class Use>
+    void share(std::span<std::byte const> mail, Patience const& patience, Use use)
+    {
+        post(mail);
+        wait_until(patience, "the other ranks to arrive", [&] { return all_arrived(); });
+        for (int rank = 0; rank < ranks_; ++rank) use(rank, mail_of(rank));
+    }
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective over the node.
-    /// `while_waiting` is called over and over until all have arrived.
-    template <class Work>
-    core::Status agree(core::Status const& local, Patience const& patience, Work while_waiting)
-    {
-        arrive(local);
-        wait_until(patience, "the other ranks to finish the step", [&] {
-            while_waiting();
-            return all_arrived();
-        });
-        return verdict();
-    }
-    core::Status agree(core::Status const& local, Patience const& patience)
-    {
-        return agree(local, patience, [] {});
-    }
+    core::Status agree(core::Status const& local, Patience const& patience);
 
 private:
-    struct Record;
     struct Header;
     struct Cell;
     struct Lane;
 
-    void arrive(core::Status const& local);
+    void post(std::span<std::byte const> mail);
     [[nodiscard]] bool all_arrived() const;
-    [[nodiscard]] core::Status verdict() const;
+    [[nodiscard]] std::span<std::byte const> mail_of(int rank) const;
     [[nodiscard]] Cell& cell(int rank) const;
     [[nodiscard]] Counter& filled(std::size_t partition, int rank) const;
 
     int ranks_;
     int rank_;
-    std::uint64_t agreements_ = 0;
+    std::uint64_t posts_ = 0;
     Header* header_;
     Cell* cells_;
     Lane* lanes_;

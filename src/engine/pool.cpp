@@ -1,6 +1,7 @@
 #include "engine/pool.hpp"
 
 #include <cstdio>
+#include <cstring>
 
 #include <fmt/core.h>
 
@@ -63,6 +64,29 @@ core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
     if (!larger) return tl::unexpected(larger.error());
     segment = std::move(*larger);
     return {};
+}
+
+pattern::Summary Pool::sum(pattern::Summary const& mine)
+{
+    pattern::Summary total;
+    exchange_.share(std::as_bytes(std::span(&mine, 1)), patience_, [&](int, std::span<std::byte const> bytes) {
+        pattern::Summary summary;
+        std::memcpy(&summary, bytes.data(), sizeof summary);
+        total.add(summary);
+    });
+    return total;
+}
+
+std::string Pool::broadcast(std::string text)
+{
+    bool fits = true;
+    auto const mine = team_.rank() == 0 ? std::as_bytes(std::span(text)) : std::span<std::byte const>();
+    exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
+        if (rank != 0) return;
+        fits = bytes.size() < Exchange::most_mail;
+        if (team_.rank() != 0 && fits) text.assign(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    });
+    return fits ? text : comm::broadcast(team_.all(), std::move(text));
 }
 
 Place Pool::place()

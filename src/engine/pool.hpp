@@ -24,6 +24,10 @@ public:
 
     [[nodiscard]] Place place();
     core::Status agree(core::Status const& local) { return exchange_.agree(local, patience_); }
+    /// The sum over all ranks. Collective.
+    [[nodiscard]] pattern::Summary sum(pattern::Summary const& mine);
+    /// `text` of rank 0 on every rank. Collective.
+    [[nodiscard]] std::string broadcast(std::string text);
     [[nodiscard]] Patience& patience() { return patience_; }
 
     Tickets tickets;

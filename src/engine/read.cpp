@@ -129,16 +129,22 @@ private:
     bool pull(Puller& puller)
     {
         if (!reader_) return false;
-        auto& claimed = place_.exchange->claimed();
-        auto ticket = claimed.load(std::memory_order_relaxed);
         for (;;) {
-            auto const needed = std::max(ticket, std::min(place_.exchange->least_consumed(), end_));
-            if (needed >= end_) return false;
-            if (needed >= begin_ + slots_ && place_.exchange->least_consumed() + slots_ <= needed) return false;
-            if (claimed.compare_exchange_weak(ticket, needed + 1, std::memory_order_relaxed)) {
-                fetch(needed, puller);
+            auto const consumed = place_.exchange->least_consumed();
+            auto const ticket = std::max(place_.exchange->claimed().load(std::memory_order_relaxed), consumed);
+            if (ticket >= end_) return false;
+            if (ticket >= begin_ + slots_ && consumed + slots_ <= ticket) return false;
+            auto& block = place_.exchange->block(slot(ticket));
+            auto holder = block.holder.load(std::memory_order_acquire);
+            if (holder <= ticket) {
+                // A block that nobody needs is passed over, though a slow reader may still be filling its buffer.
+                if (block.ready.load(std::memory_order_acquire) != holder) return false;
+                if (!block.holder.compare_exchange_strong(holder, ticket + 1, std::memory_order_acq_rel)) continue;
+                place_.exchange->raise_claimed(ticket + 1);
+                fetch(ticket, puller);
                 return true;
             }
+            place_.exchange->raise_claimed(ticket + 1);  // somebody has it, and has not said so yet
         }
     }
 

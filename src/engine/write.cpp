@@ -1,4 +1,6 @@
-// Writing through aggregators: ranks copy into the shared buffers, one thread per partition drains them.
+// Writing through aggregators: ranks copy into the shared buffers, each partition's aggregator drains them: its
+// worker between start() and wait(), else its main thread whenever that has nothing to copy, so that a blocking
+// step has no more threads than ranks.
 #include <algorithm>
 #include <atomic>
 
@@ -27,9 +29,11 @@ public:
         auto const& aggregators = work_.route->ranks;
         auto const mine = std::find(aggregators.begin(), aggregators.end(), place_.exchange->rank());
         if (mine == aggregators.end()) return;
-        auto const partition = static_cast<std::size_t>(mine - aggregators.begin());
-        if (work_.schedule.partitions[partition].rounds > 0)
-            place_.worker->start([this, partition] { drain(partition); });
+        own_ = static_cast<std::size_t>(mine - aggregators.begin());
+        auto const rounds = work_.schedule.partitions[own_].rounds;
+        done_ = ticket(own_, 0);
+        end_ = ticket(own_, rounds);
+        if (work_.background && rounds > 0) place_.worker->start([this] { drain_all(); });
     }
     WriteRun(WriteRun const&) = delete;
     WriteRun& operator=(WriteRun const&) = delete;
@@ -47,13 +51,17 @@ public:
             auto const partition = static_cast<std::size_t>(soonest - next_.begin());
             auto const drained = place_.exchange->drained(partition).load(std::memory_order_acquire);
             auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
-            if (ticket(partition, *soonest) >= drained + buffers) return false;
-            fill(partition, *soonest);
+            if (ticket(partition, *soonest) < drained + buffers)
+                fill(partition, *soonest);
+            else if (work_.background || !drain_ready())
+                return false;
         }
     }
 
     core::Status settle() override
     {
+        wait_until(*place_.patience, "the aggregator's own writes",
+                   [&] { return finished() || (drain_ready(), finished()); });
         place_.worker->wait();
         return status_;
     }
@@ -140,29 +148,49 @@ private:
         publish(partition);
     }
 
-    /// On the worker: writes every round of the partition that has data, in order.
-    void drain(std::size_t partition)
+    [[nodiscard]] bool finished() const
     {
-        auto& drained = place_.exchange->drained(partition);
-        auto const base = work_.tickets.write[partition];
-        auto const end = ticket(partition, work_.schedule.partitions[partition].rounds);
-        auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
-        Patience const patience{place_.patience->crowded, 0, {}};  // the main thread watches the clock
-        for (auto done = base; done < end;) {
-            std::uint64_t ready = 0;
-            wait_until(patience, "the ranks to fill a round", [&] {
-                ready = place_.exchange->least_filled(partition);
-                return ready > done || abandoned_.load(std::memory_order_relaxed);
-            });
-            if (ready <= done) return;
-            // Rounds further on than there are buffers cannot have been filled: there is nothing in them.
-            for (auto const window = done + buffers; done < std::min(ready, window); ++done) {
-                drain_round(partition, static_cast<std::int64_t>(done - base));
-                drained.store(done + 1, std::memory_order_release);
-            }
-            done = std::max(done, ready);
-            drained.store(done, std::memory_order_release);
+        return end_ == 0 || place_.exchange->drained(own_).load(std::memory_order_acquire) >= end_;
+    }
+
+    /// On the worker.
+    void drain_all()
+    {
+        Backoff backoff(place_.patience->crowded);
+        while (!finished() && !abandoned_.load(std::memory_order_relaxed)) {
+            if (drain_ready())
+                backoff = Backoff(place_.patience->crowded);
+            else
+                backoff.pause();
         }
+    }
+
+    /// Writes the next round if all ranks have filled it and no other thread is at it. True if it did.
+    bool drain_ready()
+    {
+        if (end_ == 0 || busy_.exchange(true, std::memory_order_acquire)) return false;
+        auto const ready = std::min(place_.exchange->least_filled(own_), end_);
+        bool const any = ready > done_;
+        if (any) {
+            drain_round(own_, static_cast<std::int64_t>(done_ - work_.tickets.write[own_]));
+            ++done_;
+            // A rank that has data further on than there are buffers waits for one: nobody filled what lies between.
+            auto const window = done_ - 1 + static_cast<std::uint64_t>(work_.route->buffers);
+            if (ready > window && untouched(done_, window)) done_ = ready;
+            place_.exchange->drained(own_).store(done_, std::memory_order_release);
+        }
+        busy_.store(false, std::memory_order_release);
+        return any;
+    }
+
+    /// True if no buffer of the rounds from `begin` to `end` holds data.
+    [[nodiscard]] bool untouched(std::uint64_t begin, std::uint64_t end) const
+    {
+        for (auto t = begin; t < end; ++t) {
+            auto const round = static_cast<std::int64_t>(t - work_.tickets.write[own_]);
+            if (place_.exchange->touched(own_, buffer_of(round)).load(std::memory_order_relaxed) != 0) return false;
+        }
+        return true;
     }
 
     void drain_round(std::size_t partition, std::int64_t round)
@@ -183,11 +211,23 @@ private:
             ++drain_times_.calls;
             drained_bytes_.fetch_add(static_cast<std::uint64_t>(to - from), std::memory_order_relaxed);
         };
-        if (work_.route->dense)
+        if (work_.route->dense) {
+            reserve(begin, end, skip);
             write(begin, end);
-        else
+        } else {
             map(partition, round).take(begin, end, write);
+        }
         ++drain_times_.rounds;
+    }
+
+    /// Room for the whole partition before its first round, then for each round.
+    void reserve(std::int64_t begin, std::int64_t end, bool skip)
+    {
+        if (skip || work_.route->reserve == machine::Reserve::nothing) return;
+        auto const& p = work_.schedule.partitions[own_];
+        if (!reserved_) populate_ = work_.target->reserve(p.begin, p.end, work_.route->reserve);
+        reserved_ = true;
+        if (populate_) work_.target->populate(work_.base + begin, work_.base + end);
     }
 
     Place place_;
@@ -197,7 +237,13 @@ private:
     std::vector<std::uint64_t> received_;
     double copying_ = 0;
 
-    // of the worker, read by the main thread after settle()
+    // of whichever thread holds busy_
+    std::atomic<bool> busy_ = false;
+    std::size_t own_ = 0;     ///< this aggregator's partition
+    std::uint64_t done_ = 0;  ///< ticket of its next round
+    std::uint64_t end_ = 0;   ///< 0: this rank drains nothing
+    bool reserved_ = false;
+    bool populate_ = false;
     core::Status status_;
     Times drain_times_;
 

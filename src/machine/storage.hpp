@@ -8,23 +8,35 @@
 
 namespace tapioca::machine {
 
-/// Costs of a file system as one node sees it. Bandwidths in bytes per second.
+/// What makes room for new bytes of a file faster than the write itself does.
+enum class Reserve {
+    nothing,
+    allocate,  ///< fallocate the whole range before: one allocation instead of one per page
+    populate,  ///< touch the pages first, outside of the lock that a write holds, several processes at once
+};
+
+/// Costs of a file system as one node sees it. Bandwidths in bytes per second, all writers or readers together
+/// unless said otherwise.
 struct Storage {
     std::string name;
     std::int64_t block_bytes = 4096;
-    int write_streams = 1;          ///< writers of one file beyond which nothing is gained
-    int read_streams = 1;           ///< likewise readers
-    double call_s = 0;              ///< one read or write call without its bytes
-    double contended_call_s = 0;    ///< the same when several processes write one file
-    double write_bw = 0;            ///< one writer
-    double contended_write_bw = 0;  ///< several processes writing one file, all together
-    double read_bw = 0;             ///< one reader
+    Reserve reserve = Reserve::nothing;
+    int write_streams = 1;                         ///< writers of one file beyond which nothing is gained
+    int read_streams = 16;                         ///< likewise readers
+    std::uint64_t write_round_bytes = 0;           ///< best size of one write, by one writer
+    std::uint64_t parallel_write_round_bytes = 0;  ///< by several, after Reserve::populate
+    double call_s = 0;                             ///< one read or write call without its bytes
+    double contended_call_s = 0;                   ///< the same when several processes write one file
+    double write_bw = 0;                           ///< one writer
+    double parallel_write_bw = 0;                  ///< write_streams writers, after Reserve::populate
+    double contended_write_bw = 0;                 ///< several processes writing one file without it
+    double read_bw = 0;                            ///< each reader
 };
 
 /// The file system that holds the open file `fd`.
 core::Result<Storage> storage_of(int fd);
 
-/// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a general one for an unknown name.
+/// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a careful one for an unknown name.
 Storage storage_profile(std::string const& name);
 
 }  // namespace tapioca::machine

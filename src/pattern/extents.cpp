@@ -102,6 +102,7 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
         if (!ascending_and_disjoint(sorted)) {
             for (auto& layer : separate(entries)) {
                 sort_by_offset(layer);
+                layer.shrink_to_fit();
                 layouts.emplace_back(List{std::move(layer)});
             }
         } else {

@@ -1,4 +1,6 @@
 // Subarrays to layouts: checks, then folds dimensions that are whole or single into longer pieces.
+#include <algorithm>
+
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -51,6 +53,7 @@ core::Status check(std::size_t number, Subarray const& array)
 Variable Variable::from_subarray(std::size_t number, Subarray const& array)
 {
     if (auto status = check(number, array); !status) return Variable(status);
+    if (std::find(array.count.begin(), array.count.end(), 0) != array.count.end()) return Variable({}, 0);
 
     Regular regular{array.file_offset, array.element_size, {}};
     std::int64_t bytes = array.element_size;
@@ -66,7 +69,6 @@ Variable Variable::from_subarray(std::size_t number, Subarray const& array)
         else
             regular.dimensions.insert(regular.dimensions.begin(), {array.count[d], stride * element});
     }
-    if (bytes == 0) return Variable({}, 0);
     return {{Layout(std::move(regular))}, bytes};
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
+
 namespace tapioca::pattern {
 
 namespace {
@@ -105,14 +107,14 @@ Summary summarise(Variables const& variables)
 std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end, std::size_t bins)
 {
     std::vector<std::uint64_t> counts(bins, 0);
-    auto const width = std::max<std::int64_t>(
-        1, (end - begin + static_cast<std::int64_t>(bins) - 1) / static_cast<std::int64_t>(bins));
+    auto const width = std::max<std::int64_t>(1, core::divide_up(end - begin, static_cast<std::int64_t>(bins)));
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
             Cursor cursor(layout);
             while (cursor.position() != no_offset) {
                 auto const bin = (cursor.position() - begin) / width;
-                auto const limit = begin + (bin + 1) * width;
+                auto const start = begin + bin * width;
+                auto const limit = end - start < width ? end : start + width;
                 for (Run run; cursor.next(limit, run);)
                     counts[static_cast<std::size_t>(bin)] += static_cast<std::uint64_t>(run.length * run.count);
             }

@@ -18,7 +18,6 @@ constexpr double start_write_s = 60e-6;  // waking the drain thread, the first r
 constexpr double start_read_s = 20e-6;
 constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffers together
 
-constexpr std::uint64_t most_write_round = 4 * core::MiB;
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
 
@@ -39,11 +38,19 @@ double copy_seconds(Job const& job)
     return (as_double(job.pattern.most_bytes) / copy_bw + as_double(job.pattern.most_pieces) * piece_s) * crowding(job);
 }
 
+/// Populating pays only where enough writers do it at once.
+bool populates(Job const& job, int writers)
+{
+    return job.storage.reserve == machine::Reserve::populate && writers >= 3;
+}
+
 double aggregated_write_seconds(Job const& job, int writers)
 {
-    // Beyond the useful streams each further writer only contends for the file.
-    bool const contended = writers > job.storage.write_streams;
-    auto const bw = contended ? job.storage.contended_write_bw : job.storage.write_bw * writers;
+    auto const& s = job.storage;
+    auto const share = std::min(1.0, static_cast<double>(writers) / s.write_streams);
+    auto const bw = populates(job, writers) ? s.parallel_write_bw * share
+                    : writers == 1          ? s.write_bw
+                                            : s.contended_write_bw;
     return start_write_s + std::max(as_double(job.pattern.bytes) / bw, copy_seconds(job));
 }
 
@@ -84,13 +91,14 @@ std::vector<int> spread(int aggregators, int ranks)
 }
 
 /// Cuts where the histogram has i/n of all bytes, on block boundaries.
-std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> const& histogram)
+std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
+    if (histogram.empty()) histogram = {job.pattern.bytes};
     auto const begin = job.pattern.begin;
     auto const end = job.pattern.end;
     std::vector<std::int64_t> cuts{begin};
     auto const bins = static_cast<std::int64_t>(histogram.size());
-    auto const width = std::max<std::int64_t>(1, bins == 0 ? 1 : (end - begin + bins - 1) / bins);
+    auto const width = std::max<std::int64_t>(1, core::divide_up(end - begin, bins));
     std::size_t bin = 0;
     std::uint64_t before = 0;  // bytes in the bins before `bin`
     for (int i = 1; i < partitions; ++i) {
@@ -185,6 +193,14 @@ int wanted_aggregators(Job const& job, int streams)
     return std::clamp(job.options.nbaggr.value_or(streams), 1, job.ranks);
 }
 
+int write_partitions(Job const& job)
+{
+    // Writers need cores, and pages can be populated only where all of them will be written.
+    bool const one = job.storage.reserve == machine::Reserve::populate && !job.pattern.dense();
+    auto const by_cores = one ? 1 : std::min(job.storage.write_streams, job.cores * 3 / 8);
+    return wanted_aggregators(job, std::min(by_cores, job.ranks) < 3 ? 1 : by_cores);
+}
+
 void note_fewer(Job const& job, Route& route)
 {
     if (job.options.nbaggr && *job.options.nbaggr > job.ranks)
@@ -205,9 +221,9 @@ std::uint64_t Route::memory_per_aggregator() const
     return static_cast<std::uint64_t>(buffers) * (round_bytes + map_bytes());
 }
 
-int write_partitions(Job const& job)
+bool wants_histogram(Job const& job)
 {
-    return wanted_aggregators(job, job.storage.write_streams);
+    return job.pattern.bytes > 0 && !job.pattern.dense() && write_partitions(job) > 1;
 }
 
 core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
@@ -217,8 +233,12 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
 
     auto& write = plan.write;
     write.aggregators = write_partitions(job);
-    choose_buffers(job, write, most_write_round);
+    choose_buffers(
+        job, write,
+        populates(job, write.aggregators) ? job.storage.parallel_write_round_bytes : job.storage.write_round_bytes);
     write.dense = job.pattern.dense();
+    if (write.dense && (job.storage.reserve == machine::Reserve::allocate || populates(job, write.aggregators)))
+        write.reserve = job.storage.reserve;
     write.granule = std::min(job.pattern.granule(), block(job));
     choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job), true);
     write.ranks = spread(write.aggregators, job.ranks);
@@ -248,7 +268,8 @@ std::int64_t Schedule::round_begin(std::size_t partition, std::int64_t round) co
 std::int64_t Schedule::round_end(std::size_t partition, std::int64_t round) const
 {
     auto const& p = partitions[partition];
-    return std::min(p.end, p.origin + (round + 1) * round_bytes);
+    auto const start = p.origin + round * round_bytes;
+    return p.end - start < round_bytes ? p.end : start + round_bytes;
 }
 
 Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base)
@@ -264,7 +285,7 @@ Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t bas
         p.begin = std::max(p.begin, base + route.cuts.front());
         p.end = std::max(p.end, p.begin);
         p.origin = core::align_down(p.begin, block_bytes);
-        p.rounds = p.end > p.begin ? (p.end - p.origin + result.round_bytes - 1) / result.round_bytes : 0;
+        p.rounds = p.end > p.begin ? core::divide_up(p.end - p.origin, result.round_bytes) : 0;
         result.partitions.push_back(p);
     }
     return result;

@@ -35,13 +35,14 @@ struct Candidate {
 /// How one direction of a step, write or read, is carried out.
 struct Route {
     Way way = Way::direct;
-    int aggregators = 0;                ///< writers with a partition each, or readers that share one
-    std::vector<int> ranks;             ///< of the aggregators, ascending
-    std::vector<std::int64_t> cuts;     ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
-    std::uint64_t round_bytes = 0;      ///< size of a buffer
-    int buffers = 0;                    ///< per aggregator
-    std::uint64_t granule = 1;          ///< bytes per bit of a round's map of valid bytes
-    bool dense = false;                 ///< no holes: no map is needed
+    int aggregators = 0;             ///< writers with a partition each, or readers that share one
+    std::vector<int> ranks;          ///< of the aggregators, ascending
+    std::vector<std::int64_t> cuts;  ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
+    std::uint64_t round_bytes = 0;   ///< size of a buffer
+    int buffers = 0;                 ///< per aggregator
+    std::uint64_t granule = 1;       ///< bytes per bit of a round's map of valid bytes
+    bool dense = false;              ///< no holes: no map is needed
+    machine::Reserve reserve = machine::Reserve::nothing;
     std::vector<Candidate> candidates;  ///< predicted seconds, the chosen one first
     std::string reason;
     std::vector<std::string> notes;  ///< where an option was adapted
@@ -59,11 +60,12 @@ struct Plan {
     Route read;
 };
 
-/// Number of partitions a write of this job would have. Where it is more than one, make() wants a histogram.
-int write_partitions(Job const& job);
+/// True if balancing the write's partitions takes a histogram of the bytes: there are several, and not every
+/// byte between the first and the last is written once.
+bool wants_histogram(Job const& job);
 inline constexpr std::size_t histogram_bins = 512;
 
-/// Fails only if the memory cap cannot be kept. `histogram` may be empty for one partition.
+/// Fails only if the memory cap cannot be kept. Without a histogram, partitions are cut evenly.
 core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram);
 
 /// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions and rounds

@@ -4,10 +4,15 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "target/target.hpp"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; older kernels refuse it, which is harmless
+#endif
 
 namespace tapioca::target {
 
@@ -77,6 +82,27 @@ public:
         return total;
     }
 
+    bool reserve(std::int64_t begin, std::int64_t end, machine::Reserve how) override
+    {
+        if (how == machine::Reserve::nothing || has_data(begin, end)) return false;
+        if (how == machine::Reserve::allocate) {
+            (void)::fallocate(fd_, 0, begin, end - begin);
+            return false;
+        }
+        return ::fallocate(fd_, 0, end - 1, 1) == 0;  // pages beyond the end cannot be mapped; never shortens the file
+    }
+
+    void populate(std::int64_t begin, std::int64_t end) override
+    {
+        auto const page = ::sysconf(_SC_PAGESIZE);
+        auto const from = begin / page * page;
+        auto const bytes = static_cast<std::size_t>(end - from);
+        void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
+        if (pages == MAP_FAILED) return;
+        (void)::madvise(pages, bytes, MADV_POPULATE_WRITE);  // an error where a plain access would be a signal
+        ::munmap(pages, bytes);
+    }
+
     core::Status sync() override
     {
         if (::fsync(fd_) != 0) return core::fail_errno(errno, "fsync");
@@ -101,6 +127,13 @@ public:
     [[nodiscard]] int fd() const { return fd_; }
 
 private:
+    /// True if something is stored in [begin, end) already, so that no room need be made.
+    [[nodiscard]] bool has_data(std::int64_t begin, std::int64_t end) const
+    {
+        auto const data = ::lseek(fd_, begin, SEEK_DATA);
+        return data >= 0 ? data < end : errno != ENXIO;
+    }
+
     static int count(std::span<iovec> vectors) { return static_cast<int>(std::min(vectors.size(), most_vectors)); }
 
     int fd_;
@@ -123,6 +156,13 @@ private:
 };
 
 }  // namespace
+
+bool Target::reserve(std::int64_t /*begin*/, std::int64_t /*end*/, machine::Reserve /*how*/)
+{
+    return false;
+}
+
+void Target::populate(std::int64_t /*begin*/, std::int64_t /*end*/) {}
 
 core::Status Target::write(std::int64_t offset, std::span<std::byte const> bytes)
 {

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "core/result.hpp"
+#include "machine/storage.hpp"
 
 namespace tapioca::target {
 
@@ -21,6 +22,10 @@ public:
     virtual core::Status write(std::int64_t offset, std::span<iovec> vectors) = 0;
     /// Fills the vectors from `offset` on; returns the bytes read, fewer only at the file's end.
     virtual core::Result<std::uint64_t> read(std::int64_t offset, std::span<iovec> vectors) = 0;
+    /// Makes room for [begin, end), all of which will be written next. True if populate() is worth calling before
+    /// each of these writes. Hints both: if they fail, so will the write, and tell why.
+    virtual bool reserve(std::int64_t begin, std::int64_t end, machine::Reserve how);
+    virtual void populate(std::int64_t begin, std::int64_t end);
     virtual core::Status sync() = 0;
     virtual core::Result<std::uint64_t> size() = 0;
     /// Reports what the file system says when the descriptor is given back.

@@ -1,0 +1,45 @@
+# Sourced by ./demo and ./test: installs what is missing from the distribution's packages, and says so.
+
+setup_fail() { echo "$0: $*" >&2; exit 1; }
+
+# setup_packages PACKAGE...
+setup_packages() {
+    local id="" like="" missing=() package
+    if [ -r /etc/os-release ]; then
+        id=$(. /etc/os-release && echo "${ID:-}")
+        like=$(. /etc/os-release && echo "${ID_LIKE:-}")
+    fi
+    case " $id $like " in
+    *" debian "* | *" ubuntu "*) ;;
+    *) setup_fail "this system (${id:-unknown}) is neither Debian nor Ubuntu: install the equivalents of '$*' and build with CMake (README, Build by hand)" ;;
+    esac
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    if [ ${#missing[@]} -eq 0 ]; then
+        echo "packages: all there"
+        return
+    fi
+    echo "packages: installing ${missing[*]}"
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || setup_fail "not root and no sudo: install ${missing[*]} first"
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" apt-get update -qq || setup_fail "apt-get update failed"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        setup_fail "apt-get install failed: see the lines above"
+}
+
+# setup_build PRESET [CMAKE OPTION...]: configures and builds build/PRESET, quietly unless that fails.
+setup_build() {
+    local preset=$1 log=build/$1.log start=$SECONDS
+    shift
+    mkdir -p build
+    echo "building build/$preset ..."
+    { cmake --preset "$preset" "$@" && cmake --build --preset "$preset"; } >"$log" 2>&1 ||
+        { tail -n 60 "$log" >&2; setup_fail "building $preset failed: the whole log is $log"; }
+    echo "building build/$preset: $((SECONDS - start)) s"
+}
+
+setup_core_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev)
