@@ -171,9 +171,9 @@ Step File::declare(Pattern const& pattern)
 
     core::Status local;
     for (auto const& variable : variables) core::keep_first(local, variable->status());
-    plan::Job job{file.pool->sum(pattern::summarise(variables)), file.storage, file.settings.options, team.size(),
-                  file.pool->cores()};
-    file.raise_if("declare", file.pool->agree(local));
+    auto const total = file.pool->sum(pattern::summarise(variables), local);
+    if (!total) file.raise("declare", total.error());
+    plan::Job job{*total, file.storage, file.settings.options, team.size(), file.pool->cores()};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),

@@ -21,7 +21,7 @@ Json to_json(plan::Route const& route, std::int64_t block_bytes)
 {
     Json json;
     json["way"] = route.way == plan::Way::direct ? "direct" : "aggregated";
-    json["reason"] = route.reason;
+    json["reason"] = route.why();
     json["aggregators"] = route.ranks;
     json["buffers"] = route.buffers;
     json["buffer_bytes"] = route.round_bytes;
@@ -31,7 +31,7 @@ Json to_json(plan::Route const& route, std::int64_t block_bytes)
         for (auto const& p : plan::schedule(route, block_bytes, 0).partitions)
             json["partitions"].push_back({{"begin", p.begin}, {"end", p.end}, {"rounds", p.rounds}});
     json["predicted"] = Json::array();
-    for (auto const& candidate : route.candidates)
+    for (auto const& candidate : route.candidates())
         json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
     json["notes"] = route.notes;
     return json;

@@ -104,7 +104,7 @@ void StepState::prepare(bool background)
 {
     auto& done = prepared_[op_ == Op::read][background];
     if (done) return;
-    auto const status = file_->pool->prepare(route(), does_io() && background);
+    auto const status = file_->pool->prepare(route(), background, does_io());
     if (!status) {
         input_ = {};
         std::fill(supplied_.begin(), supplied_.end(), false);
@@ -137,7 +137,10 @@ void StepState::start(bool background)
     work.spoiled = !input_;
     work.background = background;
     work.variables = variables_.size();
-    work.tickets = pool.tickets;
+    if (route().way == plan::Way::aggregated)
+        work.tickets = pool.tickets;
+    else
+        work.tickets.step = pool.tickets.step;
     work.schedule = plan::schedule(route(), file_->storage.block_bytes, work.base);
     if (!work.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)

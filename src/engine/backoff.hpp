@@ -21,16 +21,13 @@ struct Patience {
 
 class Backoff {
 public:
-    explicit Backoff(bool crowded) : turn_(crowded ? polls : 0) {}
+    explicit Backoff(bool crowded) : turn_(crowded ? polls + yields - crowded_yields : 0) {}
 
     void pause()
     {
-        if (turn_ < polls) {
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        } else if (turn_ < polls + yields) {
-            sched_yield();
+        if (turn_ < polls + yields) {
+            for (int i = 0; i < 16; ++i) relax();
+            if (turn_ >= polls) sched_yield();
         } else {
             auto const doublings = std::min((turn_ - polls - yields) / 4, 4);
             timespec const nap{0, std::min(10'000L << doublings, 100'000L)};
@@ -38,15 +35,21 @@ public:
         }
         if (turn_ < polls + yields + 64) ++turn_;
     }
-    [[nodiscard]] bool sleeping() const
-    {
-        return turn_ >= polls + yields;
-    }
+    [[nodiscard]] bool sleeping() const { return turn_ >= polls + yields; }
 
 private:
-    // Polling goes on for about a millisecond: a core that sleeps is slow to wake, above all in a virtual machine.
-    static constexpr int polls = 20'000;
-    static constexpr int yields = 40;
+    static void relax()
+    {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    // About 20 us of polling, then about a millisecond of polling and yielding in turn: a core that sleeps is slow
+    // to wake, above all in a virtual machine, but the awaited rank may be waiting for this very core.
+    static constexpr int polls = 40;
+    static constexpr int yields = 600;
+    static constexpr int crowded_yields = 40;
     int turn_;
 };
 

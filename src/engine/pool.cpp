@@ -45,15 +45,15 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
     };
 }
 
-core::Status Pool::prepare(plan::Route const& route, bool needs_worker)
+core::Status Pool::prepare(plan::Route const& route, bool background, bool needs_worker)
 {
-    core::Status status;
     if (route.way == plan::Way::aggregated) {
-        status = grow(buffers_, buffer_bytes(route));
+        auto status = grow(buffers_, buffer_bytes(route));
         if (status) status = grow(maps_, map_bytes(route));
+        if (!status) return status;
     }
-    core::Status const local = needs_worker ? worker_.launch() : core::Status();
-    return status ? agree(local) : status;
+    if (!background) return {};
+    return agree(needs_worker ? worker_.launch() : core::Status());
 }
 
 core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
@@ -66,13 +66,23 @@ core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
     return {};
 }
 
-pattern::Summary Pool::sum(pattern::Summary const& mine)
+core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Status const& local)
 {
-    pattern::Summary total;
-    exchange_.share(std::as_bytes(std::span(&mine, 1)), patience_, [&](int, std::span<std::byte const> bytes) {
+    auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
+    std::vector<std::byte> mail(bytes, bytes + sizeof mine);
+    if (!local) {
+        auto const failure = core::pack(local.error());
+        mail.insert(mail.end(), failure.begin(), failure.end());
+    }
+    core::Result<pattern::Summary> total;
+    exchange_.share(mail, patience_, [&](int rank, std::span<std::byte const> theirs) {
+        if (!total) return;
         pattern::Summary summary;
-        std::memcpy(&summary, bytes.data(), sizeof summary);
-        total.add(summary);
+        std::memcpy(&summary, theirs.data(), sizeof summary);
+        total->add(summary);
+        if (theirs.size() == sizeof summary) return;
+        total = tl::unexpected(core::unpack(theirs.subspan(sizeof summary)));
+        total.error().rank = rank;
     });
     return total;
 }

@@ -19,13 +19,14 @@ public:
     [[nodiscard]] comm::Team const& team() const { return team_; }
     [[nodiscard]] int cores() const { return CPU_COUNT(&cores_); }
 
-    /// Makes sure that memory and thread for `route` are there. Collective; without effect the second time.
-    core::Status prepare(plan::Route const& route, bool needs_worker);
+    /// Makes sure that the memory for `route` is there and, for a step in the background, the worker of the ranks
+    /// that need it. Collective; waits for nobody the second time.
+    core::Status prepare(plan::Route const& route, bool background, bool needs_worker);
 
     [[nodiscard]] Place place();
     core::Status agree(core::Status const& local) { return exchange_.agree(local, patience_); }
-    /// The sum over all ranks. Collective.
-    [[nodiscard]] pattern::Summary sum(pattern::Summary const& mine);
+    /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
+    [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
     /// `text` of rank 0 on every rank. Collective.
     [[nodiscard]] std::string broadcast(std::string text);
     [[nodiscard]] Patience& patience() { return patience_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <sys/stat.h>
 #include <sys/statfs.h>
 
 namespace tapioca::machine {
@@ -44,6 +45,8 @@ Storage storage_profile(std::string const& name)
 
 core::Result<Storage> storage_of(int fd)
 {
+    struct stat file = {};
+    if (fstat(fd, &file) == 0 && S_ISDIR(file.st_mode)) return core::fail_errno(EISDIR, "opening");
     struct statfs info = {};
     if (fstatfs(fd, &info) != 0) return core::fail_errno(errno, "fstatfs");
     auto const* const magic = std::find_if(magics.begin(), magics.end(), [&](Magic const& m) {

@@ -33,7 +33,7 @@ struct Storage {
     double read_bw = 0;                            ///< each reader
 };
 
-/// The file system that holds the open file `fd`.
+/// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.
 core::Result<Storage> storage_of(int fd);
 
 /// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a careful one for an unknown name.

@@ -1,4 +1,6 @@
 // A plan in words.
+#include <utility>
+
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -38,8 +40,8 @@ std::string describe(char const* verb, Route const& route, std::int64_t block_by
             text += fmt::format("        the pattern may have holes: a map of 1 bit per {} keeps them untouched\n",
                                 core::format_bytes(route.granule));
     }
-    text += fmt::format("        {}:", route.reason);
-    for (auto const& candidate : route.candidates)
+    text += fmt::format("        {}:", route.why());
+    for (auto const& candidate : route.candidates())
         text += fmt::format(" {} {:.3f} ms;", candidate.name, candidate.seconds * 1e3);
     text.back() = '\n';
     for (auto const& note : route.notes) text += fmt::format("        note: {}\n", note);
@@ -47,6 +49,24 @@ std::string describe(char const* verb, Route const& route, std::int64_t block_by
 }
 
 }  // namespace
+
+std::vector<Candidate> Route::candidates() const
+{
+    std::vector<Candidate> list = {
+        {fmt::format("{} aggregator{}", considered, considered == 1 ? "" : "s"), aggregated_s}, {"direct", direct_s}};
+    if (way == Way::direct) std::swap(list[0], list[1]);
+    return list;
+}
+
+std::string Route::why() const
+{
+    switch (reason) {
+    case Reason::asked: return fmt::format("direct={} asked for", way == Way::direct ? "always" : "never");
+    case Reason::small_pieces: return "pieces are smaller than the file system's block";
+    case Reason::fastest: break;
+    }
+    return "predicted to be the fastest";
+}
 
 std::string explain(Plan const& plan, std::vector<std::string> const& settings)
 {

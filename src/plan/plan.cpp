@@ -171,16 +171,13 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     bool const cheaper = direct < aggregated && direct_allowed;
     bool const take_direct = wish == Direct::always || (wish == Direct::automatic && cheaper);
     route.way = take_direct ? Way::direct : Way::aggregated;
-    route.candidates = {
-        {fmt::format("{} aggregator{}", route.aggregators, route.aggregators == 1 ? "" : "s"), aggregated},
-        {"direct", direct}};
-    if (take_direct) std::swap(route.candidates[0], route.candidates[1]);
+    route.considered = route.aggregators;
+    route.aggregated_s = aggregated;
+    route.direct_s = direct;
     if (wish != Direct::automatic)
-        route.reason = fmt::format("direct={} asked for", wish == Direct::always ? "always" : "never");
+        route.reason = Reason::asked;
     else if (direct < aggregated && !direct_allowed)
-        route.reason = fmt::format("pieces are smaller than the {}-byte block", job.storage.block_bytes);
-    else
-        route.reason = "predicted to be the fastest";
+        route.reason = Reason::small_pieces;
     if (take_direct) {
         route.aggregators = 0;
         route.buffers = 0;

@@ -27,6 +27,12 @@ enum class Way {
     direct,      ///< every rank accesses the file itself
 };
 
+enum class Reason {
+    fastest,       ///< by the predicted times
+    asked,         ///< by TAPIOCA_DIRECT
+    small_pieces,  ///< direct access would move whole blocks for parts of them
+};
+
 struct Candidate {
     std::string name;
     double seconds = 0;
@@ -43,11 +49,15 @@ struct Route {
     std::uint64_t granule = 1;       ///< bytes per bit of a round's map of valid bytes
     bool dense = false;              ///< no holes: no map is needed
     machine::Reserve reserve = machine::Reserve::nothing;
-    std::vector<Candidate> candidates;  ///< predicted seconds, the chosen one first
-    std::string reason;
+    Reason reason = Reason::fastest;
+    int considered = 0;       ///< aggregators of the aggregated candidate
+    double aggregated_s = 0;  ///< its predicted time
+    double direct_s = 0;
     std::vector<std::string> notes;  ///< where an option was adapted
 
-    [[nodiscard]] int partitions() const { return static_cast<int>(cuts.size()) - 1; }
+    /// Predicted times, the chosen way first; and why it was chosen.
+    [[nodiscard]] std::vector<Candidate> candidates() const;
+    [[nodiscard]] std::string why() const;
     /// Bytes of the map of valid bytes that goes with each buffer.
     [[nodiscard]] std::uint64_t map_bytes() const;
     /// Buffers and maps together.

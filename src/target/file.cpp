@@ -183,11 +183,6 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
                                                  : O_RDONLY;
     int const fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
     if (fd < 0) return core::fail_errno(errno, "opening");
-    struct stat info = {};
-    if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {  // open for reading succeeds on a directory
-        ::close(fd);
-        return core::fail_errno(EISDIR, "opening");
-    }
     return std::make_unique<File>(fd);
 }
 
