@@ -59,10 +59,7 @@ std::vector<std::function<bench::Workload()>> workloads(CLI::App const& app, Arg
 
 std::string title(bench::Workload const& w, Arguments const& a, int ranks)
 {
-    std::string detail;
-    if (w.name == "hacc") detail = fmt::format("{} particles a rank, ", w.block_bytes / 2);
-    if (w.name == "interleaved") detail = fmt::format("blocks of {} bytes, ", w.block_bytes);
-    return fmt::format("{} {}: {}{:.3f} MB a rank, {} ranks, in {}, {} repetitions, {}", w.name, w.layout, detail,
+    return fmt::format("{}: {:.3f} MB a rank, {} ranks, in {}, {} repetitions, {}", w.label(),
                        static_cast<double>(w.step_bytes) / 1e6 / ranks, ranks, a.setup.directory, a.setup.repetitions,
                        a.setup.fsync ? "with fsync" : "without fsync");
 }
@@ -90,14 +87,12 @@ int run(CLI::App const& app, Arguments& a)
         auto setup = a.setup;
         setup.progress = [&](std::string const& method, int repetition) {
             if (!a.live && (repetition > 0 || method != setup.methods.front())) return;
-            auto const line =
-                fmt::format("[{}/{}] {} {} {}: repetition {} of {}, {}", i + 1, list.size(), workload.name,
-                            workload.layout, workload.block_bytes, repetition + 1, setup.repetitions, method);
+            auto const line = fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label());
             if (a.live)
-                fmt::print(stderr, "\r\033[K{}", line);
+                fmt::print(stderr, "\r\033[K{}: repetition {} of {}, {}", line, repetition + 1, setup.repetitions,
+                           method);
             else
-                fmt::print(stderr, "[{}/{}] {} {} {}\n", i + 1, list.size(), workload.name, workload.layout,
-                           workload.block_bytes);
+                fmt::print(stderr, "{} ...\n", line);
             std::fflush(stderr);
         };
         auto const outcome = bench::measure(MPI_COMM_WORLD, workload, setup);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/core.h>
+
 namespace bench {
 
 namespace {
@@ -68,6 +70,13 @@ tapioca::Pattern Workload::pattern() const
             pattern.add(tapioca::Subarray{{count, stride}, {0, offset}, {count, length}, {}, 1, 0});
     }
     return pattern;
+}
+
+std::string Workload::label() const
+{
+    if (name == "hacc") return fmt::format("hacc {}, {} particles a rank", layout, block_bytes / 2);
+    if (name == "interleaved") return fmt::format("interleaved {}, blocks of {} bytes", layout, block_bytes);
+    return fmt::format("{} {}, up to {} bytes a rank", name, layout, block_bytes);
 }
 
 Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos)

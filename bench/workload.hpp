@@ -31,6 +31,8 @@ struct Workload {
     std::int64_t rank_offset = 0;          ///< of all lower ranks: where the limit's contiguous piece begins
 
     [[nodiscard]] tapioca::Pattern pattern() const;
+    /// Such as "hacc aos, 25000 particles a rank".
+    [[nodiscard]] std::string label() const;
 };
 
 Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos);

@@ -142,6 +142,7 @@ void StepState::start(bool background)
     else
         work.tickets.step = pool.tickets.step;
     work.schedule = plan::schedule(route(), file_->storage.block_bytes, work.base);
+    work.tracks.reserve(variables_.size());
     if (!work.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
             for (auto const& layout : variables_[var]->layouts()) work.tracks.push_back({&layout, data_[var], var});

@@ -25,9 +25,11 @@ public:
 
     void pause()
     {
-        if (turn_ < polls + yields) {
+        if (turn_ < polls) {
+            relax();
+        } else if (turn_ < polls + yields) {
             for (int i = 0; i < 16; ++i) relax();
-            if (turn_ >= polls) sched_yield();
+            sched_yield();
         } else {
             auto const doublings = std::min((turn_ - polls - yields) / 4, 4);
             timespec const nap{0, std::min(10'000L << doublings, 100'000L)};
@@ -47,7 +49,7 @@ private:
 
     // About 20 us of polling, then about a millisecond of polling and yielding in turn: a core that sleeps is slow
     // to wake, above all in a virtual machine, but the awaited rank may be waiting for this very core.
-    static constexpr int polls = 40;
+    static constexpr int polls = 500;
     static constexpr int yields = 600;
     static constexpr int crowded_yields = 40;
     int turn_;

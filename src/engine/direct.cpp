@@ -19,6 +19,9 @@ public:
           received_(work_.variables, 0)
     {
         if (work_.spoiled || !status_ || work_.tracks.empty()) return;
+        vectors_.reserve(std::min<std::size_t>(work_.tracks.size(), IOV_MAX));
+        variables_.reserve(vectors_.capacity());
+        lengths_.reserve(vectors_.capacity());
         if (work_.background)
             place_.worker->start([this] { move_all(); });
         else
