@@ -16,6 +16,8 @@ struct Arguments {
     std::string json;
     bool live = false;  // redraw the progress line
     bool explain = false;
+    bool write_only = false;
+    bool parse_only = false;
     std::vector<std::int64_t> particles{25000};
     std::vector<std::string> layouts{"aos", "soa"};
     std::vector<std::int64_t> blocks{64, 1024, 16384};
@@ -27,16 +29,23 @@ struct Arguments {
 
 void add_common(CLI::App& verb, Arguments& a)
 {
-    verb.add_option("--dir", a.setup.directory, "directory for the files")->capture_default_str();
-    verb.add_option("--reps", a.setup.repetitions, "repetitions")->capture_default_str()->check(CLI::Range(1, 1000));
+    verb.add_option("--dir", a.setup.directory, "directory for the files")
+        ->capture_default_str()
+        ->check(CLI::ExistingDirectory)
+        ->option_text("DIR [/tmp]");
+    verb.add_option("--reps", a.setup.repetitions, "repetitions, 1 to 1000")
+        ->check(CLI::Range(1, 1000))
+        ->option_text("N [7]");
     verb.add_option("--methods", a.setup.methods, "which of tapioca,collective,independent,limit")
         ->delimiter(',')
-        ->check(CLI::IsMember(bench::method_names()));
+        ->check(CLI::IsMember(bench::method_names()))
+        ->option_text("LIST [all]");
     verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
-    verb.add_flag("!--no-read", a.setup.read, "write only");
-    verb.add_option("--json", a.json, "write the cells as a JSON array to this file");
+    verb.add_flag("--write-only", a.write_only, "do not read");
+    verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
     verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload");
     verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
+    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
 }
 
 /// The workloads of the chosen verb, one after the other.
@@ -126,38 +135,53 @@ int main(int argc, char** argv)
     CLI::App app("Writes and reads shared files through TAPIOCA, MPI-IO and plain system calls, side by side.");
     app.name("tapioca-bench");
     app.require_subcommand(1);
+    auto const bytes = [](CLI::Option* option, std::int64_t most, char const* text) {
+        option->transform(CLI::AsSizeValue(false))->check(CLI::Range(std::int64_t{1}, most))->option_text(text);
+    };
     auto* const hacc = app.add_subcommand("hacc", "HACC-IO: nine variables, 38 bytes a particle");
     hacc->add_option("--particles", a.particles, "particles per rank")
         ->delimiter(',')
-        ->check(CLI::Range(1, 50'000'000));
-    hacc->add_option("--layout", a.layouts, "aos, soa or both")->delimiter(',')->check(CLI::IsMember({"aos", "soa"}));
-    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
-    interleaved->add_option("--block", a.blocks, "bytes of a block (64, 1K, ...)")
+        ->check(CLI::Range(1, 50'000'000))
+        ->option_text("N,... [25000]");
+    hacc->add_option("--layout", a.layouts, "aos, soa or both")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
-    interleaved->add_option("--bytes", a.bytes, "bytes per rank")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+        ->check(CLI::IsMember({"aos", "soa"}))
+        ->option_text("LIST [aos,soa]");
+    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
+    bytes(interleaved->add_option("--block", a.blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
+          "BYTES,... [64,1K,16K]");
+    bytes(interleaved->add_option("--bytes", a.bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [8M]");
     interleaved->add_option("--declare", a.declare, "subarray, or list: an irregular deal as a list of extents")
-        ->check(CLI::IsMember({"subarray", "list"}));
+        ->check(CLI::IsMember({"subarray", "list"}))
+        ->option_text("KIND [subarray]");
     auto* const array1d = app.add_subcommand("array1d", "one contiguous piece per rank");
-    array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    bytes(array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece"), std::int64_t{1} << 40,
+          "BYTES [100000]");
     array1d->add_option("--distribution", a.distributions, "of sizes over ranks: uniform, random, normal")
         ->delimiter(',')
-        ->check(CLI::IsMember({"uniform", "random", "normal"}));
+        ->check(CLI::IsMember({"uniform", "random", "normal"}))
+        ->option_text("LIST [all]");
     for (auto* const verb : {hacc, interleaved, array1d}) add_common(*verb, a);
     CLI11_PARSE(app, argc, argv);
     if (a.setup.methods.empty())
         a.setup.methods = a.declare == "list" ? std::vector<std::string>{"tapioca", "limit"} : bench::method_names();
+
+    a.setup.read = !a.write_only;
+    if (!a.json.empty() && !std::ofstream(a.json, std::ios::app)) {
+        fmt::print(stderr, "--json: cannot write {}\n", a.json);
+        return 2;
+    }
+    if (a.parse_only) return 0;
 
     int provided = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     int result = 1;
     try {
         result = run(app, a);
+    } catch (tapioca::Error const& error) {  // the same on every rank
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0) fmt::print(stderr, "tapioca-bench: {}\n", error.what());
     } catch (std::exception const& error) {
         fmt::print(stderr, "tapioca-bench: {}\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);

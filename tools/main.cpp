@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 #include <mpi.h>  // for the name of the MPI only
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -64,6 +65,16 @@ int execute(std::vector<std::string> const& command)
     return fail(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
 }
 
+/// Runs a command and returns its exit status.
+int run(std::vector<std::string> const& command)
+{
+    auto const child = ::fork();
+    if (child == 0) std::_Exit(execute(command));
+    int status = 0;
+    if (child < 0 || ::waitpid(child, &status, 0) < 0) return fail(std::strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int bench(std::vector<std::string> const& words)
 {
     int const cores = std::max(1U, std::thread::hardware_concurrency());
@@ -95,6 +106,12 @@ int bench(std::vector<std::string> const& words)
     }
     for (auto const& word : rest)
         if (word == "--help" || word == "-h") return execute({beside("tapioca-bench"), rest[0], "--help"});
+
+    // What is wrong with the arguments is said once, here, and not by every rank.
+    std::vector<std::string> trial{beside("tapioca-bench")};
+    trial.insert(trial.end(), rest.begin(), rest.end());
+    trial.emplace_back("--parse-only");
+    if (int const status = run(trial); status != 0) return status;
 
     std::vector<std::string> command{launcher, "-n", std::to_string(ranks)};
     if (open_mpi) {
