@@ -58,6 +58,7 @@ std::string beside(std::string const& name)
 int execute(std::vector<std::string> const& command)
 {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (auto const& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     std::fflush(nullptr);
@@ -77,7 +78,7 @@ int run(std::vector<std::string> const& command)
 
 int bench(std::vector<std::string> const& words)
 {
-    int const cores = std::max(1U, std::thread::hardware_concurrency());
+    auto const cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     int ranks = cores;
     std::string launcher = find_launcher();
     std::string io;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "api/state.hpp"
 
@@ -78,7 +79,8 @@ core::Status unpack(FileState& file, std::string const& message)
 
 target::Target* FileState::target()
 {
-    if (!target_ && target_status_) {
+    if (!target_) {
+        target_status_ = {};  // what failed before may do now
         auto opened = open_target(*this, false);
         if (opened)
             target_ = std::move(*opened);
@@ -113,11 +115,15 @@ void FileState::require_open(std::string const& call) const
     if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
 }
 
-void FileState::require_same(std::string const& call, std::string const& what, std::uint64_t value) const
+void FileState::require_same(std::string const& call, std::string const& what, std::string const& value) const
 {
     if (!check()) return;
-    if (auto const rank = pool->team().first_different(value); rank >= 0)
-        raise(call, {Errc::mismatch, 0, rank, fmt::format("{} differs from rank 0's", what)});
+    auto const& team = pool->team();
+    auto const rank = team.first_different(std::hash<std::string>{}(value));
+    if (rank < 0) return;
+    core::Status mine;
+    if (team.rank() == rank) mine = core::fail(Errc::mismatch, fmt::format("{} is {}, unlike rank 0's", what, value));
+    raise_if(call, comm::agree(team.all(), mine));
 }
 
 }  // namespace api
@@ -148,15 +154,17 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
         status = api::open_first(*state, options, info);
         message = api::pack(*state, status);
     }
-    message = state->pool->broadcast(std::move(message));
-    state->raise_if("open", api::unpack(*state, message));
+    auto const told = state->pool->broadcast(std::move(message));
+    if (!told) state->raise("open", told.error());
+    state->raise_if("open", api::unpack(*state, *told));
     state->open = true;
-    if (state->settings.options.timeout) state->pool->patience().timeout_s = *state->settings.options.timeout;
+    state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
-    auto const mine = settings::pack({options, {}});
-    state->require_same("open", "the path", std::hash<std::string>{}(path));
-    state->require_same("open", "the mode", static_cast<std::uint64_t>(mode));
-    state->require_same("open", "the options given in code", std::hash<std::string>{}(mine));
+    if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
+    state->require_same("open", "the path", path);
+    state->require_same("open", "the mode", api::name(mode));
+    state->require_same("open", "the list of options given in code",
+                        fmt::format("[{}]", fmt::join(api::describe({options, {}}), ", ")));
     return File(std::move(state));
 }
 
@@ -179,7 +187,8 @@ Step File::declare(Pattern const& pattern)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
                                fmt::format("ranks declare from {} to {} variables, and must declare the same number",
                                            job.pattern.fewest_variables, job.pattern.most_variables)});
-    if (file.check()) file.raise_if("declare", api::find_overlap(team, variables, job.pattern));
+    if (file.check() && file.mode != Mode::read)
+        file.raise_if("declare", api::find_overlap(team, variables, job.pattern));
 
     std::vector<std::uint64_t> histogram;
     if (plan::wants_histogram(job) && file.mode != Mode::read)
@@ -200,6 +209,7 @@ void File::sync()
     if (state_->pool->team().node_rank() == 0) {
         auto* const target = state_->target();
         local = target ? target->sync() : state_->target_status();
+        if (local && state_->mode == Mode::create) local = target::sync_directory_of(state_->path);
     }
     state_->raise_if("sync", state_->pool->agree(local));
 }

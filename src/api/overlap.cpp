@@ -65,7 +65,9 @@ core::Status find_overlap(comm::Team const& team, pattern::Variables const& vari
             other = interval;
         }
     }
-    return comm::agree(team.all(), local);
+    auto agreed = comm::agree(team.all(), local);
+    if (!agreed) agreed.error().rank = -1;  // not of the rank that looked, but of the two that it names
+    return agreed;
 }
 
 }  // namespace tapioca::api

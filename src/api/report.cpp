@@ -119,7 +119,7 @@ std::string report_path(std::string const& path)
 }
 
 core::Status add_to_report(std::string const& path, Json const& account)
-{
+try {
     auto const identity = process_identity();
     Json report;
     {
@@ -138,6 +138,8 @@ core::Status add_to_report(std::string const& path, Json const& account)
     }
     if (std::rename(temporary.c_str(), path.c_str()) != 0) return core::fail_errno(errno, "renaming " + temporary);
     return {};
+} catch (std::exception const& error) {  // a directory, somebody else's JSON
+    return core::fail(Errc::io, fmt::format("{}: {}", path, error.what()));
 }
 
 }  // namespace
@@ -165,7 +167,12 @@ std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
     json["write"] = to_json(plan.write, plan.job.storage.block_bytes);
     json["read"] = to_json(plan.read, plan.job.storage.block_bytes);
     json["options"] = to_json(settings);
-    return json.dump();
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+char const* name(Mode mode)
+{
+    return mode == Mode::create ? "create" : mode == Mode::update ? "update" : "read";
 }
 
 void write_report(FileState const& file)
@@ -182,7 +189,7 @@ void write_report(FileState const& file)
 
     Json json;
     json["path"] = file.path;
-    json["mode"] = file.mode == Mode::create ? "create" : file.mode == Mode::update ? "update" : "read";
+    json["mode"] = name(file.mode);
     json["ranks"] = team.size();
     json["options"] = to_json(file.settings);
     json["plans"] = Json::array();

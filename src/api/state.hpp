@@ -56,7 +56,7 @@ public:
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
     void require_open(std::string const& call) const;
     /// In check mode: throws unless all ranks pass the same. Collective then.
-    void require_same(std::string const& call, std::string const& what, std::uint64_t value) const;
+    void require_same(std::string const& call, std::string const& what, std::string const& value) const;
 
 private:
     std::unique_ptr<target::Target> target_;
@@ -86,6 +86,7 @@ private:
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
+    void forget();
 
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
@@ -106,6 +107,8 @@ private:
 
     std::vector<std::uint64_t> received_;
 };
+
+char const* name(Mode mode);
 
 /// Adds the closed file to the report on rank 0. Collective. A report that cannot be written is a warning.
 void write_report(FileState const& file);

@@ -34,7 +34,7 @@ StepState::~StepState()
     if (!run_) return;
     run_.reset();  // stops the worker; the other ranks' counters are lost
     file_->pool->in_flight = false;
-    file_->pool->broken = true;
+    file_->pool->abandon();
 }
 
 void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
@@ -63,14 +63,15 @@ Op StepState::direction()
     using Direction = engine::Exchange::Direction;
     auto& pool = *file_->pool;
     auto& exchange = *pool.place().exchange;
-    auto const step = pool.tickets.step;
+    auto const step = ++pool.tickets.step;  // a number of its own, also after a start that failed
     auto known = !wanted_ ? Direction::none : *wanted_ == Op::write ? Direction::write : Direction::read;
     exchange.announce(step, known);
     if (known == Direction::none)
         engine::wait_until(pool.patience(), "a rank with data to start the step", [&] {
             known = exchange.announced(step);
-            return known != Direction::unknown;
+            return known != Direction::unknown || pool.abandoned();
         });
+    if (known == Direction::none && file_->mode == Mode::read) return Op::read;  // nothing to move at all
     return known == Direction::read ? Op::read : Op::write;
 }
 
@@ -103,15 +104,17 @@ bool StepState::does_io() const
 void StepState::prepare(bool background)
 {
     auto& done = prepared_[op_ == Op::read][background];
-    if (done) return;
-    auto const status = file_->pool->prepare(route(), background, does_io());
-    if (!status) {
-        input_ = {};
-        std::fill(supplied_.begin(), supplied_.end(), false);
-        wanted_.reset();
-        file_->raise("start", status.error());
-    }
+    if (done && file_->pool->holds(route())) return;
+    file_->raise_if("start", file_->pool->prepare(route(), background, does_io()));
     done = true;
+}
+
+/// What was supplied counts for one run, whether that comes about or not.
+void StepState::forget()
+{
+    input_ = {};
+    wanted_.reset();
+    std::fill(supplied_.begin(), supplied_.end(), false);
 }
 
 void StepState::start(bool background)
@@ -121,14 +124,18 @@ void StepState::start(bool background)
     if (pool.in_flight)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
-    if (pool.broken)
-        file_->raise("start",
-                     {Errc::invalid_state, 0, -1, "an earlier step of this communicator was destroyed before wait()"});
+    if (pool.abandoned()) file_->raise_if("start", engine::Exchange::lost());
+    pool.patience().timeout_s = file_->settings.options.timeout.value_or(0);
 
     op_ = direction();
-    file_->require_same("start", "the direction", static_cast<std::uint64_t>(op_));
-    file_->require_same("start", "the base offset", static_cast<std::uint64_t>(base_));
-    prepare(background);
+    try {
+        file_->require_same("start", "the direction", name(op_));
+        file_->require_same("start", "the base offset", std::to_string(base_));
+        prepare(background);
+    } catch (Error const&) {
+        forget();
+        throw;
+    }
     check_input();
 
     engine::Work work;
@@ -161,14 +168,14 @@ void StepState::start(bool background)
         run_ = engine::start_write(place, std::move(work));
     else
         run_ = engine::start_read(place, std::move(work));
-    (void)run_->advance();
+    (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
 }
 
 bool StepState::progress()
 {
     if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
-    return run_->advance();
+    return run_->advance(false);
 }
 
 Moved StepState::wait()
@@ -182,17 +189,15 @@ Moved StepState::wait()
     {
         engine::Stopwatch const watch(waiting_);
         engine::wait_until(pool.patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
-                           [&] { return run_->advance(); });
-        core::keep_first(status, run_->settle());
+                           [&] { return run_->advance() || pool.abandoned(); });
+        if (!pool.abandoned()) core::keep_first(status, run_->settle());
         status = pool.agree(status);
     }
     auto const times = run_->times();
     received_ = run_->received();
     run_.reset();
     pool.in_flight = false;
-    input_ = {};
-    wanted_.reset();
-    std::fill(supplied_.begin(), supplied_.end(), false);
+    forget();
 
     for (std::size_t var = 0; var < variables_.size(); ++var)
         moved.bytes += op_ == Op::write ? variables_[var]->bytes() : received_[var];
@@ -233,6 +238,16 @@ void StepState::retarget(std::shared_ptr<FileState> file)
 
 }  // namespace api
 
+namespace {
+
+api::StepState& alive(std::unique_ptr<api::StepState> const& state, char const* call)
+{
+    if (!state) throw Error(Errc::invalid_state, -1, 0, "", fmt::format("tapioca: {}: the step was moved from", call));
+    return *state;
+}
+
+}  // namespace
+
 Step::Step(std::unique_ptr<api::StepState> state) : state_(std::move(state)) {}
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
@@ -240,53 +255,54 @@ Step::~Step() = default;
 
 void Step::write(std::size_t var, std::span<std::byte const> bytes)
 {
-    state_->supply(var, const_cast<std::byte*>(bytes.data()), bytes.size(), api::Op::write);
+    alive(state_, "write").supply(var, const_cast<std::byte*>(bytes.data()), bytes.size(), api::Op::write);
 }
 
 void Step::read(std::size_t var, std::span<std::byte> bytes)
 {
-    state_->supply(var, bytes.data(), bytes.size(), api::Op::read);
+    alive(state_, "read").supply(var, bytes.data(), bytes.size(), api::Op::read);
 }
 
 Moved Step::finish()
 {
-    state_->start(false);
+    alive(state_, "finish").start(false);
     return state_->wait();
 }
 
 void Step::start()
 {
-    state_->start(true);
+    alive(state_, "start").start(true);
 }
 
 bool Step::progress()
 {
-    return state_->progress();
+    return alive(state_, "progress").progress();
 }
 
 Moved Step::wait()
 {
-    return state_->wait();
+    return alive(state_, "wait").wait();
 }
 
 std::uint64_t Step::received(std::size_t var) const
 {
-    return state_->received(var);
+    return alive(state_, "received").received(var);
 }
 
 void Step::rebase(std::int64_t offset)
 {
-    state_->rebase(offset);
+    alive(state_, "rebase").rebase(offset);
 }
 
 void Step::retarget(File& file)
 {
-    state_->retarget(file.state_);
+    if (!file.state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: retarget: the file was moved from");
+    alive(state_, "retarget").retarget(file.state_);
 }
 
 Plan Step::plan() const
 {
-    auto const& plan = state_->plan();
+    auto const& plan = alive(state_, "plan").plan();
     auto const& settings = state_->file().settings;
     return {plan::explain(plan, api::describe(settings)), api::to_json(plan, settings)};
 }

@@ -29,12 +29,14 @@ struct Descriptor {
 /// A new file that nobody else can have put there, with all its pages.
 core::Status create_file(std::string const& name, std::uint64_t bytes, Descriptor& file)
 {
-    auto const what = fmt::format("{} of shared memory in {}", core::format_bytes(bytes), name);
+    auto const what = fmt::format("{} of shared memory in {} (lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY)",
+                                  core::format_bytes(bytes), name);
+    if (bytes > INT64_MAX) return core::fail_errno(ENOMEM, what);
     file.fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file.fd < 0) return core::fail_errno(errno, what);
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(file.fd, 0, static_cast<off_t>(bytes));
-    if (error != 0) return core::fail_errno(error, what + " (lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY)");
+    if (error != 0) return core::fail_errno(error, what);
     return {};
 }
 

@@ -26,6 +26,12 @@ constexpr std::int64_t align_up(std::int64_t value, std::int64_t unit)
 {
     return align_down(value + unit - 1, unit);
 }
+/// The product, or the largest number there is where it would be larger: too much in any case.
+constexpr std::uint64_t multiply(std::uint64_t a, std::uint64_t b)
+{
+    std::uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
 /// Rounded up, without passing 2^63 on the way. `value` is not negative.
 constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit)
 {

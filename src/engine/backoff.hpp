@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,6 +18,8 @@ struct Patience {
     bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
     double timeout_s = 0;  ///< 0: for ever
     std::function<void(std::string const& what)> give_up;
+    /// A number that changes whenever some rank gets on: the time-out counts from its last change.
+    std::function<std::uint64_t()> activity;
 };
 
 class Backoff {
@@ -60,13 +63,16 @@ template <class Ready>
 void wait_until(Patience const& patience, char const* what, Ready ready)
 {
     Backoff backoff(patience.crowded);
-    std::chrono::steady_clock::time_point asleep_since{};
+    std::chrono::steady_clock::time_point quiet_since{};
+    std::uint64_t last = 0;
     while (!ready()) {
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
         auto const now = std::chrono::steady_clock::now();
-        if (asleep_since == std::chrono::steady_clock::time_point{}) asleep_since = now;
-        if (std::chrono::duration<double>(now - asleep_since).count() > patience.timeout_s && patience.give_up)
+        auto const activity = patience.activity ? patience.activity() : 0;
+        if (quiet_since == std::chrono::steady_clock::time_point{} || activity != last) quiet_since = now;
+        last = activity;
+        if (std::chrono::duration<double>(now - quiet_since).count() > patience.timeout_s && patience.give_up)
             patience.give_up(what);
     }
 }

@@ -31,7 +31,7 @@ public:
     DirectRun& operator=(DirectRun const&) = delete;
     ~DirectRun() override { place_.worker->wait(); }
 
-    bool advance() override { return true; }
+    bool advance(bool /*helping*/) override { return true; }
     core::Status settle() override
     {
         place_.worker->wait();
@@ -80,6 +80,7 @@ private:
         if (vectors_.empty()) return;
         if (status_) writing_ ? write() : read();
         ++times_.calls;
+        place_.exchange->beat();
         vectors_.clear();
         variables_.clear();
     }

@@ -27,6 +27,7 @@ std::size_t filled_row(int ranks)
 struct alignas(line) Exchange::Header {
     alignas(line) Counter claimed;
     alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
+    Counter abandoned;
 };
 
 struct alignas(line) Exchange::Cell {
@@ -34,6 +35,7 @@ struct alignas(line) Exchange::Cell {
     std::uint64_t mail_bytes[2];  ///< of two posts in turn: nobody is two ahead of anybody
     Counter announced;            ///< step * 4 + direction
     alignas(line) Counter consumed;
+    Counter beats;
     alignas(line) std::byte mail[2][most_mail];
 };
 
@@ -154,12 +156,43 @@ bool Exchange::spoiled(std::uint64_t step) const
     return header_->spoiled.load(std::memory_order_acquire) == step + 1;
 }
 
+void Exchange::abandon()
+{
+    header_->abandoned.store(1, std::memory_order_release);
+}
+
+bool Exchange::abandoned() const
+{
+    return header_->abandoned.load(std::memory_order_acquire) != 0;
+}
+
+core::Status Exchange::lost()
+{
+    return core::fail(Errc::invalid_state, "a step of this communicator was destroyed before wait()");
+}
+
+void Exchange::beat()
+{
+    cell(rank_).beats.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Exchange::activity() const
+{
+    auto sum = header_->claimed.load(std::memory_order_relaxed);
+    for (int rank = 0; rank < ranks_; ++rank) {
+        auto const& c = cell(rank);
+        sum += c.arrived.load(std::memory_order_relaxed) + c.consumed.load(std::memory_order_relaxed) +
+               c.beats.load(std::memory_order_relaxed) + lanes_[rank].drained.load(std::memory_order_relaxed);
+    }
+    return sum;
+}
+
 void Exchange::post(std::span<std::byte const> mail)
 {
     auto& mine = cell(rank_);
     auto const slot = posts_ % 2;
     mine.mail_bytes[slot] = std::min(mail.size(), most_mail);
-    std::memcpy(mine.mail[slot], mail.data(), mine.mail_bytes[slot]);
+    if (!mail.empty()) std::memcpy(mine.mail[slot], mail.data(), mine.mail_bytes[slot]);
     mine.arrived.store(++posts_, std::memory_order_release);
 }
 
@@ -181,12 +214,12 @@ core::Status Exchange::agree(core::Status const& local, Patience const& patience
     std::vector<std::byte> mail;  // empty: all is well
     if (!local) mail = core::pack(local.error());
     core::Status verdict;
-    share(mail, patience, [&](int rank, std::span<std::byte const> bytes) {
+    auto const shared = share(mail, patience, [&](int rank, std::span<std::byte const> bytes) {
         if (bytes.empty() || !verdict) return;
         verdict = tl::unexpected(core::unpack(bytes));
         verdict.error().rank = rank;
     });
-    return verdict;
+    return shared ? verdict : shared;
 }
 
 }  // namespace tapioca::engine

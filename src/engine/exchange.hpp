@@ -71,16 +71,29 @@ public:
     void spoil(std::uint64_t step);
     [[nodiscard]] bool spoiled(std::uint64_t step) const;
 
+    /// A step of this communicator was destroyed before it ended: nobody must wait for anybody any more.
+    void abandon();
+    [[nodiscard]] bool abandoned() const;
+
+    /// A sign of life from a rank that is busy for long without touching a counter.
+    void beat();
+    /// A number that changes whenever some rank gets on.
+    [[nodiscard]] std::uint64_t activity() const;
+
     /// Every rank shows `mail` to all others: use(rank, bytes) is called for each, in order of ranks.
-    /// Collective over the node. At most `most_mail` bytes.
+    /// Collective over the node. At most `most_mail` bytes. Fails only if a step was abandoned.
     static constexpr std::size_t most_mail = 2032;
     template <class Use>
-    void share(std::span<std::byte const> mail, Patience const& patience, Use use)
+    core::Status share(std::span<std::byte const> mail, Patience const& patience, Use use)
     {
         post(mail);
-        wait_until(patience, "the other ranks to arrive", [&] { return all_arrived(); });
+        wait_until(patience, "the other ranks to arrive", [&] { return all_arrived() || abandoned(); });
+        if (abandoned() && !all_arrived()) return lost();
         for (int rank = 0; rank < ranks_; ++rank) use(rank, mail_of(rank));
+        return {};
     }
+    /// What every rank learns when a step was abandoned.
+    [[nodiscard]] static core::Status lost();
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective over the node.
     core::Status agree(core::Status const& local, Patience const& patience);
 

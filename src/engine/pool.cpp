@@ -37,12 +37,19 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
 {
     tickets.write.resize(static_cast<std::size_t>(team_.node_size()), 0);
     patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
+    patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
         std::fprintf(stderr,
                      "tapioca: rank %d of %d waited more than TAPIOCA_TIMEOUT (%g s) for %s: aborting the job\n",
                      team_.rank(), team_.size(), patience_.timeout_s, what.c_str());
-        MPI_Abort(team_.all(), 1);
+        MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
     };
+}
+
+bool Pool::holds(plan::Route const& route) const
+{
+    return route.way == plan::Way::direct ||
+           (buffer_bytes(route) <= buffers_.bytes() && map_bytes(route) <= maps_.bytes());
 }
 
 core::Status Pool::prepare(plan::Route const& route, bool background, bool needs_worker)
@@ -59,6 +66,7 @@ core::Status Pool::prepare(plan::Route const& route, bool background, bool needs
 core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
 {
     if (bytes <= segment.bytes()) return {};
+    (void)agree({});            // all are here: MPI would wait for a rank that never comes without a time-out
     segment = comm::Segment();  // nobody uses it between steps; given back first, so that both need not fit
     auto larger = comm::Segment::create(team_.node(), bytes);
     if (!larger) return tl::unexpected(larger.error());
@@ -75,7 +83,7 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
         mail.insert(mail.end(), failure.begin(), failure.end());
     }
     core::Result<pattern::Summary> total;
-    exchange_.share(mail, patience_, [&](int rank, std::span<std::byte const> theirs) {
+    auto const shared = exchange_.share(mail, patience_, [&](int rank, std::span<std::byte const> theirs) {
         if (!total) return;
         pattern::Summary summary;
         std::memcpy(&summary, theirs.data(), sizeof summary);
@@ -84,18 +92,20 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
         total = tl::unexpected(core::unpack(theirs.subspan(sizeof summary)));
         total.error().rank = rank;
     });
+    if (!shared) return tl::unexpected(shared.error());
     return total;
 }
 
-std::string Pool::broadcast(std::string text)
+core::Result<std::string> Pool::broadcast(std::string text)
 {
     bool fits = true;
     auto const mine = team_.rank() == 0 ? std::as_bytes(std::span(text)) : std::span<std::byte const>();
-    exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
+    auto const shared = exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
         if (rank != 0) return;
         fits = bytes.size() < Exchange::most_mail;
         if (team_.rank() != 0 && fits) text.assign(reinterpret_cast<char const*>(bytes.data()), bytes.size());
     });
+    if (!shared) return tl::unexpected(shared.error());
     return fits ? text : comm::broadcast(team_.all(), std::move(text));
 }
 

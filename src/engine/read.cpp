@@ -34,15 +34,15 @@ public:
     ReadRun& operator=(ReadRun const&) = delete;
     ~ReadRun() override { stop_worker(); }
 
-    bool advance() override
+    bool advance(bool helping) override
     {
         while (next_ < end_) {
             if (ready(next_))
                 take(next_);
-            else if (!pull(main_))
+            else if (!helping || !pull(main_))
                 return false;
         }
-        while (pull(main_)) {}  // a reader stays for the ranks that may not read themselves
+        while (helping && pull(main_)) {}  // a reader stays for the ranks that may not read themselves
         return !reader_ || place_.exchange->claimed().load(std::memory_order_relaxed) >= end_ ||
                place_.exchange->least_consumed() >= end_;
     }

@@ -68,8 +68,9 @@ struct Work {
 class Run {
 public:
     virtual ~Run() = default;
-    /// Does what can be done now without waiting. Local. True when this rank has no more to copy.
-    virtual bool advance() = 0;
+    /// Copies what can be copied now; if `helping`, also does I/O that it would otherwise wait for. Local. True when
+    /// this rank has no more to copy.
+    virtual bool advance(bool helping = true) = 0;
     /// Waits for this rank's own I/O, after advance() came true. Local.
     virtual core::Status settle() = 0;
     /// Bytes of each variable that came from the file (reads only).

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/units.hpp"
 #include "engine/copy.hpp"
 #include "engine/run.hpp"
 #include "engine/valid_map.hpp"
@@ -43,7 +44,7 @@ public:
         place_.worker->wait();
     }
 
-    bool advance() override
+    bool advance(bool helping) override
     {
         for (;;) {
             auto const soonest = std::min_element(next_.begin(), next_.end());
@@ -53,15 +54,14 @@ public:
             auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
             if (ticket(partition, *soonest) < drained + buffers)
                 fill(partition, *soonest);
-            else if (work_.background || !drain_ready())
+            else if (!helping || !drain_ready())
                 return false;
         }
     }
 
     core::Status settle() override
     {
-        wait_until(*place_.patience, "the aggregator's own writes",
-                   [&] { return finished() || (drain_ready(), finished()); });
+        wait_until(*place_.patience, "the aggregator's own writes", [&] { return over() || (drain_ready(), over()); });
         place_.worker->wait();
         return status_;
     }
@@ -148,16 +148,18 @@ private:
         publish(partition);
     }
 
-    [[nodiscard]] bool finished() const
+    /// True when all of this aggregator's rounds are written, or nobody will fill the rest.
+    [[nodiscard]] bool over() const
     {
-        return end_ == 0 || place_.exchange->drained(own_).load(std::memory_order_acquire) >= end_;
+        return end_ == 0 || place_.exchange->drained(own_).load(std::memory_order_acquire) >= end_ ||
+               place_.exchange->abandoned();
     }
 
     /// On the worker.
     void drain_all()
     {
         Backoff backoff(place_.patience->crowded);
-        while (!finished() && !abandoned_.load(std::memory_order_relaxed)) {
+        while (!over() && !abandoned_.load(std::memory_order_relaxed)) {
             if (drain_ready())
                 backoff = Backoff(place_.patience->crowded);
             else
@@ -260,14 +262,12 @@ std::unique_ptr<Run> start_write(Place const& place, Work work)
 
 std::uint64_t buffer_bytes(plan::Route const& route)
 {
-    return static_cast<std::uint64_t>(route.aggregators) * static_cast<std::uint64_t>(route.buffers) *
-           route.round_bytes;
+    return core::multiply(static_cast<std::uint64_t>(route.aggregators * route.buffers), route.round_bytes);
 }
 
 std::uint64_t map_bytes(plan::Route const& route)
 {
-    return static_cast<std::uint64_t>(route.aggregators) * static_cast<std::uint64_t>(route.buffers) *
-           route.map_bytes();
+    return core::multiply(static_cast<std::uint64_t>(route.aggregators * route.buffers), route.map_bytes());
 }
 
 void Tickets::pass(plan::Schedule const& schedule, bool wrote)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -54,7 +55,8 @@ core::Result<Storage> storage_of(int fd)
     });
     Storage storage = storage_profile(magic == magics.end() ? "unknown" : magic->name);
     // f_bsize is the preferred size of a transfer; on some file systems that is megabytes, on none less than 512.
-    if (info.f_bsize >= 512 && info.f_bsize <= (1 << 26)) storage.block_bytes = info.f_bsize;
+    auto const block = static_cast<std::uint64_t>(info.f_bsize);
+    if (block >= 512 && block <= (1U << 26) && std::has_single_bit(block)) storage.block_bytes = info.f_bsize;
     return storage;
 }
 

@@ -54,6 +54,21 @@ std::int64_t end_of(Layout const& layout)
         layout);
 }
 
+/// Slices of the file that a layout touches; a long one is taken to touch all between its first and its last.
+std::uint64_t spans_of(Layout const& layout)
+{
+    constexpr std::uint64_t most_counted = 1U << 14;
+    std::uint64_t spans = 0;
+    Cursor cursor(layout);
+    auto const begin = cursor.position();
+    while (cursor.position() < no_offset - Summary::span_bytes) {
+        if (++spans == most_counted)
+            return static_cast<std::uint64_t>((end_of(layout) - begin) / Summary::span_bytes) + 1;
+        cursor.seek((cursor.position() / Summary::span_bytes + 1) * Summary::span_bytes);
+    }
+    return spans;
+}
+
 }  // namespace
 
 bool Summary::dense() const
@@ -67,6 +82,7 @@ void Summary::add(Summary const& other)
     end = std::max(end, other.end);
     bytes += other.bytes;
     pieces += other.pieces;
+    spans += other.spans;
     most_bytes = std::max(most_bytes, other.most_bytes);
     most_pieces = std::max(most_pieces, other.most_pieces);
     most_bookkeeping_bytes = std::max(most_bookkeeping_bytes, other.most_bookkeeping_bytes);
@@ -91,6 +107,7 @@ Summary summarise(Variables const& variables)
             summary.begin = std::min(summary.begin, Cursor(layout).position());
             summary.end = std::max(summary.end, end_of(layout));
             summary.bits |= bits_of(layout);
+            summary.spans += spans_of(layout);
             summary.pieces += static_cast<std::uint64_t>(std::visit([](auto const& l) { return l.pieces(); }, layout));
             if (summary.pieces <= most_pieces_hashed)
                 summary.edges += edges_of(layout);

@@ -13,10 +13,13 @@ namespace tapioca::pattern {
 using Variables = std::vector<std::shared_ptr<Variable const>>;
 
 struct Summary {
+    static constexpr std::int64_t span_bytes = std::int64_t{1} << 20;
+
     std::int64_t begin = no_offset;  ///< first byte of the file that is touched
     std::int64_t end = 0;            ///< one past the last
     std::uint64_t bytes = 0;
     std::uint64_t pieces = 0;
+    std::uint64_t spans = 0;        ///< slices of span_bytes that ranks touch, each rank's counted by itself
     std::uint64_t most_bytes = 0;   ///< of one rank
     std::uint64_t most_pieces = 0;  ///< of one rank
     std::uint64_t most_bookkeeping_bytes = 0;

@@ -62,11 +62,27 @@ double direct_write_seconds(Job const& job)
            as_double(job.pattern.bytes) / (alone ? s.write_bw : s.contended_write_bw);
 }
 
+bool sparse(Job const& job)
+{
+    auto const range = as_double(static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin));
+    return as_double(job.pattern.spans) * pattern::Summary::span_bytes < range;
+}
+
+/// Bytes that readers of common buffers would read: all of the range or, where that has large gaps, the buffers' worth
+/// around each slice that is touched.
+double read_volume(Job const& job, int readers)
+{
+    auto const range = as_double(static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin));
+    auto const around =
+        as_double(job.pattern.spans) * pattern::Summary::span_bytes * readers * job.options.buffers.value_or(2);
+    return sparse(job) ? std::min(range, around) : range;
+}
+
 double aggregated_read_seconds(Job const& job, int readers)
 {
     auto const streams = std::min({readers, job.storage.read_streams, job.cores});
     auto const bw = std::min(most_shared_read_bw, job.storage.read_bw * streams);
-    return start_read_s + as_double(job.pattern.bytes) / bw + copy_seconds(job);
+    return start_read_s + read_volume(job, readers) / bw + copy_seconds(job);
 }
 
 double direct_read_seconds(Job const& job)
@@ -85,6 +101,7 @@ bool pieces_fill_blocks(Job const& job)
 std::vector<int> spread(int aggregators, int ranks)
 {
     std::vector<int> result;
+    result.reserve(static_cast<std::size_t>(aggregators));
     for (int i = 0; i < aggregators; ++i)
         result.push_back(static_cast<int>(static_cast<std::int64_t>(i) * ranks / aggregators));
     return result;
@@ -129,7 +146,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
 void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
 {
     route.buffers = job.options.buffers.value_or(2);
-    auto const rounds = static_cast<std::uint64_t>(4 * route.aggregators);
+    auto const rounds = 4 * static_cast<std::uint64_t>(route.aggregators);
     route.round_bytes =
         job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
@@ -141,7 +158,8 @@ core::Status keep_cap(Job const& job, Route& route, char const* what)
     if (!job.options.memory) return {};
     auto const cap = *job.options.memory;
     auto const wanted = route.round_bytes;
-    auto const total = [&] { return job.pattern.most_bookkeeping_bytes + route.memory_per_aggregator(); };
+    auto const bookkeeping = job.pattern.most_bookkeeping_bytes;
+    auto const total = [&] { return bookkeeping + std::min(route.memory_per_aggregator(), UINT64_MAX - bookkeeping); };
     while (total() > cap && route.way == Way::aggregated) {
         if (route.round_bytes > block(job))
             route.round_bytes = round_up(route.round_bytes / 2, block(job));
@@ -215,7 +233,7 @@ std::uint64_t Route::map_bytes() const
 
 std::uint64_t Route::memory_per_aggregator() const
 {
-    return static_cast<std::uint64_t>(buffers) * (round_bytes + map_bytes());
+    return core::multiply(static_cast<std::uint64_t>(buffers), round_bytes + map_bytes());
 }
 
 bool wants_histogram(Job const& job)
@@ -248,7 +266,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     choose_buffers(job, read, most_read_round);
     read.dense = true;  // a reader takes what the file has
     choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
-               pieces_fill_blocks(job));
+               pieces_fill_blocks(job) || sparse(job));
     read.ranks = spread(read.aggregators, job.ranks);
     if (read.way == Way::aggregated) read.cuts = {job.pattern.begin, job.pattern.end};
     note_fewer(job, read);

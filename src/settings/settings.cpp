@@ -89,7 +89,7 @@ Row bool_row(std::string_view name, std::string_view meaning, std::optional<bool
 }
 
 Row word_row(std::string_view name, std::string_view expects, std::string_view meaning,
-             std::vector<std::string_view> words, std::optional<std::string> Options::*member)
+             std::vector<std::string_view> const& words, std::optional<std::string> Options::*member)
 {
     return {name, expects, meaning,
             [=](Options& options, std::string const& text) {
@@ -243,7 +243,8 @@ Pairs read_environment()
 std::string pack(Settings const& settings)
 {
     std::string text;
-    for (auto const& [name, value, origin] : settings.lines()) text += name + '\x1f' + value + '\x1f' + origin + '\x1e';
+    for (auto const& [name, value, origin] : settings.lines())
+        text += fmt::format("{}\x1f{}\x1f{}\x1e", name, value, origin);
     return text;
 }
 

@@ -186,6 +186,18 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     return std::make_unique<File>(fd);
 }
 
+core::Status sync_directory_of(std::string const& path)
+{
+    auto const slash = path.rfind('/');
+    auto const directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    int const fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return core::fail_errno(errno, "opening " + directory);
+    int const error = ::fsync(fd) == 0 ? 0 : errno;
+    ::close(fd);
+    if (error != 0 && error != EINVAL) return core::fail_errno(error, "fsync of " + directory);  // not all can
+    return {};
+}
+
 std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file)
 {
     return std::make_unique<Discard>(std::move(file));

@@ -40,6 +40,9 @@ enum class Access { create, update, read };
 /// A file reached with pread and pwrite. Only `Access::create` makes it.
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access);
 
+/// Makes the name of a new file durable.
+core::Status sync_directory_of(std::string const& path);
+
 /// Swallows writes, for measuring what precedes them; everything else goes to `file`.
 std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file);
 
