@@ -190,7 +190,7 @@ Moved StepState::wait()
         engine::Stopwatch const watch(waiting_);
         engine::wait_until(pool.patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
                            [&] { return run_->advance() || pool.abandoned(); });
-        if (!pool.abandoned()) core::keep_first(status, run_->settle());
+        core::keep_first(status, run_->settle());
         status = pool.agree(status);
     }
     auto const times = run_->times();

@@ -86,9 +86,10 @@ public:
     template <class Use>
     core::Status share(std::span<std::byte const> mail, Patience const& patience, Use use)
     {
+        if (abandoned()) return lost();
         post(mail);
         wait_until(patience, "the other ranks to arrive", [&] { return all_arrived() || abandoned(); });
-        if (abandoned() && !all_arrived()) return lost();
+        if (!all_arrived()) return lost();
         for (int rank = 0; rank < ranks_; ++rank) use(rank, mail_of(rank));
         return {};
     }

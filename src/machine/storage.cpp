@@ -39,7 +39,7 @@ Storage storage_profile(std::string const& name)
     // such lock. On tmpfs most of that time is the allocation of pages, which a page fault does without the lock.
     constexpr std::uint64_t KiB = 1024;
     if (name == "tmpfs")
-        return {name, 4096, Reserve::populate, 6, 16, 1024 * KiB, 256 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9};
+        return {name, 4096, Reserve::populate, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9};
     auto const reserve = name == "ext" || name == "xfs" ? Reserve::allocate : Reserve::nothing;
     return {name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
 }

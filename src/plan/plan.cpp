@@ -299,7 +299,8 @@ Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t bas
         p.end = last ? base + route.cuts[i + 1] : core::align_down(base + route.cuts[i + 1], block_bytes);
         p.begin = std::max(p.begin, base + route.cuts.front());
         p.end = std::max(p.end, p.begin);
-        p.origin = core::align_down(p.begin, block_bytes);
+        // A retargeted step may meet larger blocks than its rounds: none of these may lie before the partition.
+        p.origin = core::align_down(p.begin, std::min(block_bytes, result.round_bytes));
         p.rounds = p.end > p.begin ? core::divide_up(p.end - p.origin, result.round_bytes) : 0;
         result.partitions.push_back(p);
     }

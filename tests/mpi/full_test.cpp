@@ -1,0 +1,180 @@
+// Real limits: a full file system, a file-size limit, shared memory that is not there.
+#include <cerrno>
+#include <csignal>
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "support/mpi_test.hpp"
+
+namespace tapioca::test {
+namespace {
+
+Options aggregators(int count)
+{
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = 64 << 10;
+    options.nbaggr = count;
+    return options;
+}
+
+/// A file system of one megabyte, on all ranks, while alive.
+class SmallFileSystem {
+public:
+    explicit SmallFileSystem(std::string directory) : directory_(std::move(directory))
+    {
+        if (rank() == 0) {
+            ::mkdir(directory_.c_str(), 0755);
+            mounted_ = ::mount("tmpfs", directory_.c_str(), "tmpfs", 0, "size=1m") == 0;
+            error_ = errno;
+        }
+        mounted_ = from_rank_0(mounted_ ? 1 : 0) == 1;
+    }
+    SmallFileSystem(SmallFileSystem const&) = delete;
+    SmallFileSystem& operator=(SmallFileSystem const&) = delete;
+    ~SmallFileSystem()
+    {
+        barrier();
+        if (rank() == 0 && mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
+        barrier();
+    }
+    [[nodiscard]] bool mounted() const { return mounted_; }
+    [[nodiscard]] int error() const { return error_; }
+
+private:
+    std::string directory_;
+    bool mounted_ = false;
+    int error_ = 0;
+};
+
+TEST(Full, AFullFileSystemIsTheSameErrorEverywhereAndTheNextFileWorks)
+{
+    Scratch const scratch;
+    SmallFileSystem const small(scratch.path("small"));
+    if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here (errno " << small.error() << ")";
+    auto const path = scratch.path("small/file");
+    constexpr std::int64_t each = 1 << 20;
+    auto const data = stream(static_cast<std::uint64_t>(rank()), each);
+    auto direct = aggregators(1);
+    direct.direct = Direct::always;
+    for (auto const& options : {aggregators(1), aggregators(ranks()), direct}) {
+        auto file = File::open(MPI_COMM_WORLD, path, Mode::create, options);
+        Pattern pattern;
+        pattern.add({{rank() * each, each}});
+        auto step = file.declare(pattern);
+        step.write(0, data);
+        auto const error = same_error_on_all_ranks([&] { step.finish(); });
+        EXPECT_EQ(error.code, Errc::no_space);
+        EXPECT_EQ(error.sys_errno, ENOSPC);
+        EXPECT_EQ(error.path, path);
+        expect_parts(error.text, {"tapioca: finish: rank ", path, "No space left on device"});
+        file.close();
+        expect_next_file_works(scratch);
+        // the same place, now with little enough
+        auto second = File::open(MPI_COMM_WORLD, path, Mode::create, options);
+        Pattern little;
+        little.add({{rank() * 100'000, 100'000}});
+        auto again = second.declare(little);
+        again.write(0, std::span(data).first(100'000));
+        EXPECT_EQ(again.finish().bytes, 100'000U);
+        second.close();
+    }
+}
+
+TEST(Full, ALimitOnFileSizesIsReportedByItsRank)
+{
+    Scratch const scratch;
+    auto const before = std::signal(SIGXFSZ, SIG_IGN);
+    bool const last = rank() == ranks() - 1;
+    rlimit limit = {};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    constexpr std::int64_t each = 300'000;
+    auto const data = stream(1, each);
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, aggregators(ranks()));
+    Pattern pattern;
+    pattern.add({{rank() * each, each}});
+    auto step = file.declare(pattern);
+    step.write(0, data);
+    step.finish();  // makes the shared memory, which the limit would count as a file
+    auto low = limit;
+    low.rlim_cur = static_cast<rlim_t>(each);
+    if (last) ::setrlimit(RLIMIT_FSIZE, &low);
+    step.write(0, data);
+    auto const error = same_error_on_all_ranks([&] { step.finish(); });
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, before);
+    EXPECT_EQ(error.code, Errc::no_space);
+    EXPECT_EQ(error.sys_errno, EFBIG);
+    EXPECT_EQ(error.rank, ranks() - 1);
+    expect_parts(error.text, {"File too large"});
+    step.write(0, data);
+    step.finish();
+    file.close();
+    expect_next_file_works(scratch);
+}
+
+TEST(Full, SharedMemoryThatCannotBeHadIsAnErrorNotASignal)
+{
+    Scratch const scratch;
+    Pattern pattern;
+    pattern.add({{rank() * 10'000, 10'000}});
+    auto const data = stream(static_cast<std::uint64_t>(rank()), 10'000);
+    auto earlier = File::open(MPI_COMM_WORLD, scratch.path("earlier"), Mode::create, aggregators(1));
+    auto earlier_step = earlier.declare(pattern);
+    earlier_step.write(0, data);
+    earlier_step.finish();
+
+    for (std::uint64_t const buffersize : {std::uint64_t{1} << 40, std::uint64_t{1} << 60}) {
+        Options options;
+        options.direct = Direct::never;
+        options.buffersize = buffersize;
+        options.buffers = 16;  // 2^60 bytes 16 times would be 0 in 64 bits
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("large"), Mode::create, options);
+        auto step = file.declare(pattern);
+        for (bool const in_background : {false, true}) {
+            step.write(0, data);
+            auto const error = same_error_on_all_ranks([&] { in_background ? step.start() : (void)step.finish(); });
+            EXPECT_TRUE(error.code == Errc::no_space || error.code == Errc::memory) << error.text;
+            expect_parts(error.text, {"start", "shared memory", "/dev/shm", "TAPIOCA_BUFFERSIZE"});
+        }
+        file.close();
+        // A step that had its buffers before gets new ones.
+        earlier_step.write(0, data);
+        EXPECT_EQ(earlier_step.finish().bytes, 10'000U);
+        expect_next_file_works(scratch);
+    }
+    earlier.close();
+}
+
+TEST(Full, AFailedStartDoesNotConfuseTheDirectionOfTheNext)
+{
+    if (ranks() < 2) GTEST_SKIP() << "takes two ranks";
+    Scratch const scratch;
+    Pattern pattern;  // the last rank has nothing and learns the direction from the others
+    bool const idle = rank() == ranks() - 1;
+    pattern.add({{rank() * 10'000, idle ? 0 : 10'000}});
+    std::vector<std::byte> data = stream(1, idle ? 0 : 10'000);
+    auto good = File::open(MPI_COMM_WORLD, scratch.path("good"), Mode::create, aggregators(1));
+    auto good_step = good.declare(pattern);
+    if (!idle) good_step.write(0, data);
+    good_step.finish();
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = std::uint64_t{1} << 40;
+    auto bad = File::open(MPI_COMM_WORLD, scratch.path("bad"), Mode::create, options);
+    auto bad_step = bad.declare(pattern);
+    for (int i = 0; i < 50; ++i) {
+        if (!idle) bad_step.write(0, data);
+        EXPECT_NE(caught([&] { bad_step.finish(); }).code, Errc::ok);
+        if (!idle) good_step.read(0, std::span(data));
+        EXPECT_EQ(good_step.finish().bytes, data.size());
+    }
+    EXPECT_TRUE(data == stream(1, idle ? 0 : 10'000));
+    bad.close();
+    good.close();
+}
+
+}  // namespace
+}  // namespace tapioca::test

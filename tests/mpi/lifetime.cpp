@@ -1,0 +1,315 @@
+// Files that live before, after and beside MPI, and ranks that die or never come: one scenario per run, named on
+// the command line. Without GoogleTest, since MPI comes and goes.
+#include <mpi.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <tapioca/tapioca.hpp>
+
+namespace {
+
+using namespace tapioca;
+
+constexpr std::int64_t each = 50'000;
+
+int rank_in(MPI_Comm comm)
+{
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+int size_of(MPI_Comm comm)
+{
+    int size = 0;
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+void require(bool condition, char const* what)
+{
+    if (condition) return;
+    std::fprintf(stderr, "FAILED: %s\n", what);
+    std::abort();
+}
+
+Errc code_of(std::function<void()> const& call)
+{
+    try {
+        call();
+    } catch (Error const& error) {
+        std::printf("%s\n", error.what());
+        return error.code();
+    }
+    return Errc::ok;
+}
+
+Options small_buffers()
+{
+    Options options;
+    options.buffersize = 4096;
+    options.direct = Direct::never;
+    return options;
+}
+
+Pattern blocks(MPI_Comm comm)
+{
+    Pattern pattern;
+    pattern.add({{rank_in(comm) * each, each}});
+    return pattern;
+}
+
+std::vector<char> letters(MPI_Comm comm)
+{
+    return std::vector<char>(each, static_cast<char>('a' + rank_in(comm)));
+}
+
+void require_contents(std::string const& path, int ranks)
+{
+    std::ifstream in(path, std::ios::binary);
+    std::string const text((std::istreambuf_iterator<char>(in)), {});
+    require(text.size() == static_cast<std::size_t>(ranks) * each, "the file's size");
+    for (std::size_t i = 0; i < text.size(); ++i)
+        require(text[i] == static_cast<char>('a' + i / each), "the file's contents");
+}
+
+void write_and_read(MPI_Comm comm, std::string const& path)
+{
+    auto file = File::open(comm, path, Mode::create, small_buffers());
+    auto step = file.declare(blocks(comm));
+    auto data = letters(comm);
+    step.write(0, data);
+    step.finish();
+    std::fill(data.begin(), data.end(), '?');
+    step.read(0, data);
+    step.finish();
+    require(data == letters(comm), "what was read");
+    file.close();
+}
+
+void before_init()
+{
+    require(code_of([] { (void)File::open(MPI_COMM_WORLD, "early", Mode::create); }) == Errc::invalid_state,
+            "open before MPI_Init");
+    MPI_Init(nullptr, nullptr);
+    write_and_read(MPI_COMM_WORLD, "early");
+    MPI_Finalize();
+}
+
+void after_finalize()
+{
+    MPI_Init(nullptr, nullptr);
+    write_and_read(MPI_COMM_WORLD, "late");
+    MPI_Finalize();
+    require(code_of([] { (void)File::open(MPI_COMM_WORLD, "late", Mode::read); }) == Errc::invalid_state,
+            "open after MPI_Finalize");
+}
+
+void outlives_mpi()
+{
+    MPI_Init(nullptr, nullptr);
+    auto const ranks = size_of(MPI_COMM_WORLD);
+    auto const rank = rank_in(MPI_COMM_WORLD);
+    {
+        auto file = File::open(MPI_COMM_WORLD, "outlives", Mode::create, small_buffers());
+        auto step = file.declare(blocks(MPI_COMM_WORLD));
+        auto const data = letters(MPI_COMM_WORLD);
+        step.write(0, data);
+        step.start();  // its drain thread is there too
+        step.wait();
+        MPI_Finalize();
+        require(code_of([&] { file.close(); }) == Errc::invalid_state, "close after MPI_Finalize");
+        require(code_of([&] { step.finish(); }) == Errc::invalid_state, "finish after MPI_Finalize");
+        require(code_of([&] { (void)file.size(); }) == Errc::invalid_state, "size after MPI_Finalize");
+    }
+    if (rank == 0) require_contents("outlives", ranks);
+}
+
+void never_closed()
+{
+    MPI_Init(nullptr, nullptr);
+    {
+        auto file = File::open(MPI_COMM_WORLD, "unclosed", Mode::create, small_buffers());
+        auto step = file.declare(blocks(MPI_COMM_WORLD));
+        auto const data = letters(MPI_COMM_WORLD);
+        step.write(0, data);
+        step.finish();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank_in(MPI_COMM_WORLD) == 0) require_contents("unclosed", size_of(MPI_COMM_WORLD));
+    MPI_Finalize();
+}
+
+void freed_communicator()
+{
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    auto file = File::open(comm, "freed", Mode::create, small_buffers());
+    auto step = file.declare(blocks(comm));
+    auto data = letters(comm);
+    MPI_Comm_free(&comm);
+    step.write(0, data);
+    step.finish();
+    std::fill(data.begin(), data.end(), '?');
+    auto again = file.declare(blocks(MPI_COMM_WORLD));
+    again.read(0, data);
+    again.finish();
+    require(data == letters(MPI_COMM_WORLD), "what was read");
+    require(file.size() == static_cast<std::uint64_t>(size_of(MPI_COMM_WORLD)) * each, "size");
+    file.close();
+    MPI_Finalize();
+}
+
+void several_communicators()
+{
+    MPI_Init(nullptr, nullptr);
+    auto const rank = rank_in(MPI_COMM_WORLD);
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);  // in reverse order
+    struct Open {
+        MPI_Comm comm;
+        std::string path;
+        File file;
+        Step step;
+        std::vector<char> data;
+    };
+    std::vector<std::unique_ptr<Open>> all;
+    for (auto const& [comm, path] :
+         std::initializer_list<std::pair<MPI_Comm, std::string>>{{MPI_COMM_WORLD, "world"},
+                                                                 {half, "half" + std::to_string(rank % 2)},
+                                                                 {MPI_COMM_SELF, "self" + std::to_string(rank)}}) {
+        auto file = File::open(comm, path, Mode::create, small_buffers());
+        auto step = file.declare(blocks(comm));
+        all.push_back(std::make_unique<Open>(Open{comm, path, std::move(file), std::move(step), letters(comm)}));
+    }
+    for (auto& open : all) open->step.write(0, open->data);
+    for (auto& open : all) open->step.start();  // under way on three communicators at once
+    for (auto& open : all) open->step.wait();
+    for (auto& open : all) {
+        open->file.close();
+        MPI_Barrier(open->comm);
+        require_contents(open->path, size_of(open->comm));
+    }
+    all.clear();
+    MPI_Comm_free(&half);
+    MPI_Finalize();
+}
+
+void thread_multiple()
+{
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    write_and_read(MPI_COMM_SELF, "self" + std::to_string(rank_in(MPI_COMM_WORLD)));
+    write_and_read(MPI_COMM_WORLD, "multiple");
+    MPI_Finalize();  // drops what is kept with the communicators, from MPI's own callbacks
+}
+
+std::size_t entries(char const* directory)
+{
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator{}));
+}
+
+void leaves_nothing_behind()
+{
+    MPI_Init(nullptr, nullptr);
+    auto const use_once = [] {
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        write_and_read(comm, "again");
+        MPI_Comm_free(&comm);
+    };
+    for (int i = 0; i < 5; ++i) use_once();
+    auto const files = entries("/proc/self/fd");
+    auto const threads = entries("/proc/self/task");
+    for (int i = 0; i < 60; ++i) use_once();
+    require(entries("/proc/self/fd") <= files, "descriptors stay open");
+    require(entries("/proc/self/task") <= threads, "threads stay");
+    for (auto const& entry : std::filesystem::directory_iterator("/dev/shm"))
+        require(!entry.path().filename().string().starts_with("tapioca-" + std::to_string(::getpid()) + "-"),
+                "a shared memory file stays");
+    MPI_Finalize();
+}
+
+/// Starts a step; then the last rank is gone. `how` is what it does instead of waiting.
+void lost_rank(std::function<void()> const& how)
+{
+    MPI_Init(nullptr, nullptr);
+    auto file = File::open(MPI_COMM_WORLD, "lost", Mode::create, small_buffers());
+    auto step = file.declare(blocks(MPI_COMM_WORLD));
+    auto const data = letters(MPI_COMM_WORLD);
+    step.write(0, data);
+    step.finish();
+    if (rank_in(MPI_COMM_WORLD) == size_of(MPI_COMM_WORLD) - 1) how();
+    step.write(0, data);
+    step.finish();
+    file.close();
+    MPI_Finalize();
+}
+
+/// The same where rank 0, which aggregates, is the one.
+void lost_aggregator(std::function<void()> const& how)
+{
+    MPI_Init(nullptr, nullptr);
+    auto file = File::open(MPI_COMM_WORLD, "lost", Mode::create, small_buffers());
+    auto step = file.declare(blocks(MPI_COMM_WORLD));
+    auto const data = letters(MPI_COMM_WORLD);
+    step.write(0, data);
+    if (rank_in(MPI_COMM_WORLD) != 0) step.start();
+    if (rank_in(MPI_COMM_WORLD) == 0) how();
+    step.wait();
+    MPI_Finalize();
+}
+
+void die()
+{
+    std::printf("a rank dies on purpose\n");
+    std::fflush(stdout);
+    ::usleep(100'000);
+    ::kill(::getpid(), SIGKILL);
+}
+
+void sleep_on()
+{
+    ::sleep(300);
+}
+
+std::map<std::string, std::function<void()>> const scenarios = {
+    {"before_init", before_init},
+    {"after_finalize", after_finalize},
+    {"outlives_mpi", outlives_mpi},
+    {"never_closed", never_closed},
+    {"freed_communicator", freed_communicator},
+    {"several_communicators", several_communicators},
+    {"thread_multiple", thread_multiple},
+    {"leaves_nothing_behind", leaves_nothing_behind},
+    {"killed_rank", [] { lost_rank(die); }},
+    {"killed_aggregator", [] { lost_aggregator(die); }},
+    {"missing_rank", [] { lost_rank(sleep_on); }},
+    {"missing_aggregator", [] { lost_aggregator(sleep_on); }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    auto const found = scenarios.find(argc > 1 ? argv[1] : "");
+    if (found == scenarios.end()) {
+        for (auto const& [name, run] : scenarios) std::printf("%s\n", name.c_str());
+        return 2;
+    }
+    found->second();
+    return 0;
+}

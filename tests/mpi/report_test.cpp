@@ -1,0 +1,246 @@
+// What a run tells about itself: plans in words and as JSON, reports, sizes; and the settings that shape it.
+#include <cstdlib>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "support/mpi_test.hpp"
+
+namespace tapioca::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t each = 100'000;
+
+Pattern blocks()
+{
+    Pattern pattern;
+    pattern.add({{rank() * each, each}});
+    return pattern;
+}
+
+void write_and_read(File& file)
+{
+    auto step = file.declare(blocks());
+    auto const data = stream(static_cast<std::uint64_t>(rank()), each);
+    step.write(0, data);
+    step.finish();
+    std::vector<std::byte> back(each);
+    step.read(0, back);
+    step.finish();
+    EXPECT_TRUE(back == data);
+}
+
+Options small_buffers()
+{
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = 8192;
+    options.nbaggr = 1;
+    return options;
+}
+
+TEST(Report, AccountsForEveryFileOfTheProcess)
+{
+    Scratch const scratch;
+    auto options = small_buffers();
+    options.report = scratch.path("report.json");
+    for (auto const* const name : {"first", "second"}) {
+        auto file = File::open(MPI_COMM_WORLD, scratch.path(name), Mode::create, options);
+        write_and_read(file);
+        file.close();
+    }
+    barrier();
+    std::ifstream in(*options.report);
+    auto const report = Json::parse(in, nullptr, false);
+    ASSERT_FALSE(report.is_discarded());
+    EXPECT_TRUE(report.contains("tapioca"));
+    ASSERT_EQ(report["files"].size(), 2U);
+    auto const all = static_cast<std::uint64_t>(each * ranks());
+    for (auto const& file : report["files"]) {
+        EXPECT_EQ(file["mode"], "create");
+        EXPECT_EQ(file["ranks"], ranks());
+        ASSERT_EQ(file["plans"].size(), 1U);
+        auto const& plan = file["plans"][0];
+        EXPECT_EQ(plan["bytes"], all);
+        EXPECT_EQ(plan["write"]["way"], "aggregated");
+        EXPECT_EQ(plan["write"]["buffer_bytes"], 8192);
+        EXPECT_EQ(plan["write"]["aggregators"], Json::array({0}));
+        bool found = false;
+        for (auto const& option : file["options"])
+            if (option["name"] == "buffersize") {
+                found = true;
+                EXPECT_EQ(option["value"], "8192");
+                EXPECT_EQ(option["origin"], "code");
+            }
+        EXPECT_TRUE(found);
+        for (auto const* const direction : {"write", "read"}) {
+            auto const& account = file[direction];
+            EXPECT_EQ(account["steps"], 1);
+            EXPECT_EQ(account["bytes"], all);
+            EXPECT_EQ(account["target_bytes"], all);
+            EXPECT_EQ(account["rounds"], (all + 8191) / 8192);
+            EXPECT_GE(account["target_calls"], account["rounds"]);
+            for (auto const* const part : {"copying", "waiting", "draining"}) {
+                EXPECT_GE(account["seconds"][part]["max"].get<double>(),
+                          account["seconds"][part]["mean"].get<double>());
+                EXPECT_GE(account["seconds"][part]["mean"].get<double>(), 0);
+                EXPECT_LT(account["seconds"][part]["max"].get<double>(), 60);
+            }
+        }
+        EXPECT_GT(file["planning_seconds"]["max"].get<double>(), 0);
+        EXPECT_GT(file["most_bookkeeping_bytes"].get<std::uint64_t>(), 0U);
+    }
+    EXPECT_EQ(report["files"][0]["path"], scratch.path("first"));
+    EXPECT_EQ(report["files"][1]["path"], scratch.path("second"));
+}
+
+TEST(Report, OfFilesThatRanksOpenAloneHasANamePerRank)
+{
+    Scratch const scratch;
+    Options options;
+    options.report = scratch.path("report.json");
+    auto file = File::open(MPI_COMM_SELF, scratch.path("self" + std::to_string(rank())), Mode::create, options);
+    file.close();
+    barrier();
+    auto const name = rank() == 0 ? "report.json" : "report.rank" + std::to_string(rank()) + ".json";
+    std::ifstream in(scratch.path(name));
+    EXPECT_FALSE(Json::parse(in, nullptr, false).is_discarded()) << name;
+}
+
+TEST(Report, ThatCannotBeWrittenIsNoReasonToFail)
+{
+    Scratch const scratch;
+    Options options;
+    options.report = scratch.path("no/such/directory/report.json");
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    write_and_read(file);
+    file.close();
+    EXPECT_EQ(contents(scratch.path("file")).size(), static_cast<std::size_t>(each * ranks()));
+}
+
+TEST(Plan, IsTheSameOnEveryRankInWordsAndAsJson)
+{
+    Scratch const scratch;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, small_buffers());
+    auto const plan = file.declare(blocks()).plan();
+    expect_parts(plan.explain(), {"plan for " + std::to_string(ranks()) + " rank", "write 1 aggregator on rank 0",
+                                  "8 KiB", "direct=never asked for", "buffersize=8192 (code)", "read"});
+    auto const json = Json::parse(plan.json(), nullptr, false);
+    ASSERT_FALSE(json.is_discarded());
+    EXPECT_EQ(json["ranks"], ranks());
+    for (auto const* const key : {"write", "read", "options", "file_system", "block_bytes", "bytes", "pieces"})
+        EXPECT_TRUE(json.contains(key)) << key;
+    auto const digest = std::hash<std::string>{}(plan.explain() + plan.json());
+    EXPECT_EQ(digest, from_rank_0(digest));
+    file.close();
+}
+
+TEST(Plan, TakesHintsFromMpiInfoAndTheEnvironmentAboveThem)
+{
+    Scratch const scratch;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "tapioca_buffersize", "16K");
+    MPI_Info_set(info, "cb_nodes", "1");
+    MPI_Info_set(info, "tapioca_buffers", "3");
+    MPI_Info_set(info, "some_other_hint", "x");
+    ::setenv("TAPIOCA_BUFFERS", "4", 1);
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, small_buffers(), info);
+    ::unsetenv("TAPIOCA_BUFFERS");
+    MPI_Info_free(&info);
+    auto const json = Json::parse(file.declare(blocks()).plan().json());
+    EXPECT_EQ(json["write"]["buffer_bytes"], 16384);
+    EXPECT_EQ(json["write"]["buffers"], 4);
+    for (auto const& option : json["options"]) {
+        auto const origin = option["name"] == "buffers" ? "environment" : option["name"] == "direct" ? "code" : "hint";
+        EXPECT_EQ(option["origin"], origin) << option["name"];
+    }
+    write_and_read(file);
+    file.close();
+}
+
+TEST(Settings, DevnullGathersButDoesNotWrite)
+{
+    Scratch const scratch;
+    for (auto const direct : {Direct::never, Direct::always}) {
+        auto options = small_buffers();
+        options.direct = direct;
+        options.devnull = true;
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        auto step = file.declare(blocks());
+        auto const data = stream(1, each);
+        step.write(0, data);
+        EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
+        EXPECT_EQ(file.size(), 0U);
+        file.close();
+        EXPECT_EQ(contents(scratch.path("file")).size(), 0U);
+    }
+}
+
+TEST(Settings, MemoryCapMakesBuffersSmallerAndTheFileTheSame)
+{
+    Scratch const scratch;
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = 1 << 20;
+    options.memory = 40'000;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("capped"), Mode::create, options);
+    auto step = file.declare(blocks());
+    auto const json = Json::parse(step.plan().json());
+    EXPECT_LE(json["write"]["buffer_bytes"].get<int>() * json["write"]["buffers"].get<int>(), 40'000);
+    EXPECT_NE(json["write"]["notes"].dump().find("TAPIOCA_MEMORY"), std::string::npos);
+    write_and_read(file);
+    file.close();
+    auto plain = File::open(MPI_COMM_WORLD, scratch.path("plain"), Mode::create);
+    write_and_read(plain);
+    plain.close();
+    EXPECT_TRUE(contents(scratch.path("capped")) == contents(scratch.path("plain")));
+}
+
+TEST(Settings, DirectOrNotTheFileIsTheSame)
+{
+    Scratch const scratch;
+    for (auto const direct : {Direct::never, Direct::always, Direct::automatic}) {
+        Options options;
+        options.direct = direct;
+        auto file =
+            File::open(MPI_COMM_WORLD, scratch.path(std::to_string(static_cast<int>(direct))), Mode::create, options);
+        auto step = file.declare(hacc::pattern(MPI_COMM_WORLD, hacc::Layout::soa, 1000 + 7 * rank(), 24));
+        std::vector<std::vector<std::byte>> data;
+        for (std::size_t v = 0; v < 9; ++v)
+            data.push_back(stream(v * 100 + static_cast<std::uint64_t>(rank()),
+                                  static_cast<std::size_t>((1000 + 7 * rank()) * hacc::variable_bytes[v])));
+        for (std::size_t v = 0; v < 9; ++v) step.write(v, data[v]);
+        step.finish();
+        auto const way = Json::parse(step.plan().json())["write"]["way"];
+        EXPECT_TRUE(direct == Direct::automatic || way == (direct == Direct::always ? "direct" : "aggregated"));
+        file.close();
+    }
+    auto const never = contents(scratch.path("1"));
+    EXPECT_GT(never.size(), static_cast<std::size_t>(ranks()) * 38'000);
+    EXPECT_TRUE(never == contents(scratch.path("2")));
+    EXPECT_TRUE(never == contents(scratch.path("0")));
+}
+
+TEST(File, SizeAndSyncAreKnownToAllRanks)
+{
+    Scratch const scratch;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+    EXPECT_EQ(file.size(), 0U);
+    file.sync();
+    write_and_read(file);
+    file.sync();
+    EXPECT_EQ(file.size(), static_cast<std::uint64_t>(each * ranks()));
+    file.close();
+    auto again = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::update);
+    EXPECT_EQ(again.size(), static_cast<std::uint64_t>(each * ranks()));
+    again.close();
+    auto empty = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+    EXPECT_EQ(empty.size(), 0U) << "create empties an existing file";
+    empty.close();
+}
+
+}  // namespace
+}  // namespace tapioca::test

@@ -1,0 +1,78 @@
+// Layouts and patterns byte by byte: the slow and obvious truth that the fast code is compared with.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "pattern/layout.hpp"
+#include "pattern/variable.hpp"
+
+namespace tapioca::test {
+
+/// A byte of the file and the byte of the buffer that belongs there.
+struct Place {
+    std::int64_t file;
+    std::int64_t buffer;
+    bool operator==(Place const&) const = default;
+};
+
+inline std::vector<Place> places(pattern::Regular const& regular)
+{
+    std::vector<std::int64_t> starts{regular.base};
+    for (auto const& dimension : regular.dimensions) {
+        std::vector<std::int64_t> finer;
+        for (auto const start : starts)
+            for (std::int64_t i = 0; i < dimension.count; ++i) finer.push_back(start + i * dimension.step);
+        starts = std::move(finer);
+    }
+    std::vector<Place> result;
+    for (auto const start : starts)
+        for (std::int64_t i = 0; i < regular.length; ++i)
+            result.push_back({start + i, static_cast<std::int64_t>(result.size())});
+    return result;
+}
+
+inline std::vector<Place> places(pattern::List const& list)
+{
+    std::vector<Place> result;
+    for (auto const& entry : list.entries)
+        for (std::int64_t i = 0; i < entry.length; ++i) result.push_back({entry.offset + i, entry.buffer + i});
+    return result;
+}
+
+inline std::vector<Place> places(pattern::Layout const& layout)
+{
+    return std::visit([](auto const& l) { return places(l); }, layout);
+}
+
+inline std::vector<Place> places(pattern::Run const& run)
+{
+    std::vector<Place> result;
+    for (std::int64_t piece = 0; piece < run.count; ++piece)
+        for (std::int64_t i = 0; i < run.length; ++i)
+            result.push_back({run.offset + piece * run.stride + i, run.buffer + piece * run.length + i});
+    return result;
+}
+
+/// The places of a variable, each layout walked with a Cursor to its end, layouts in their order.
+inline std::vector<Place> walk(pattern::Variable const& variable)
+{
+    std::vector<Place> result;
+    for (auto const& layout : variable.layouts()) {
+        pattern::Cursor cursor(layout);
+        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+            for (auto const& place : places(run)) result.push_back(place);
+    }
+    return result;
+}
+
+/// Uniform in [low, high].
+template <class Random>
+std::int64_t pick(Random& random, std::int64_t low, std::int64_t high)
+{
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+}
+
+}  // namespace tapioca::test

@@ -1,0 +1,75 @@
+// What every multi-rank test needs: who am I, a directory for its files, and the check that an error is the
+// same on every rank.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <tapioca/tapioca.hpp>
+
+namespace tapioca::test {
+
+int rank();
+int ranks();
+
+/// True if `mine` is true on every rank. Collective.
+bool on_all_ranks(bool mine);
+/// `value` of rank 0. Collective.
+std::uint64_t from_rank_0(std::uint64_t value);
+void barrier();
+
+/// A directory of the running test below the working directory, the same on all ranks, gone at the end of
+/// its life. Collective.
+class Scratch {
+public:
+    Scratch();
+    Scratch(Scratch const&) = delete;
+    Scratch& operator=(Scratch const&) = delete;
+    ~Scratch();
+    [[nodiscard]] std::string path(std::string const& name) const { return directory_ + "/" + name; }
+    [[nodiscard]] std::string const& directory() const { return directory_; }
+
+private:
+    std::string directory_;
+};
+
+/// What a call threw; `code` is ok if it threw nothing.
+struct Caught {
+    Errc code = Errc::ok;
+    int rank = -2;
+    int sys_errno = 0;
+    std::string text;
+    std::string path;
+};
+
+/// Local.
+Caught caught(std::function<void()> const& call);
+
+/// Checks that this is one line, the same on all ranks. Collective over the world.
+void expect_same_on_all_ranks(Caught const& mine);
+
+/// Runs `call` on every rank and checks that it throws one line, the same on all. Collective over the world.
+Caught same_error_on_all_ranks(std::function<void()> const& call);
+
+/// Checks that `text` holds each of `parts`.
+void expect_parts(std::string const& text, std::vector<std::string> const& parts);
+
+/// The whole file, or nothing if it cannot be read. Local.
+std::vector<std::byte> contents(std::string const& path);
+void write_plain(std::string const& path, std::vector<std::byte> const& bytes);
+
+/// Byte `index` of a stream that depends on everything: no two neighbours, ranks or variables look alike.
+std::byte byte_of(std::uint64_t seed, std::uint64_t index);
+std::vector<std::byte> stream(std::uint64_t seed, std::size_t bytes);
+
+/// Writes and reads back a small file, to see that the library still works after something went wrong.
+/// Collective over the world.
+void expect_next_file_works(Scratch const& scratch, Options const& options = {});
+
+}  // namespace tapioca::test

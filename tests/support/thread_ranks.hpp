@@ -1,0 +1,166 @@
+// The ranks of a node as threads of one process, on heap memory: the shared-memory protocol without MPI, where
+// ThreadSanitizer sees all of it.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "engine/run.hpp"
+#include "machine/cores.hpp"
+#include "support/random_patterns.hpp"
+
+namespace tapioca::test {
+
+/// A step of the whole node, made before the threads start.
+struct Scene {
+    Job job;
+    std::vector<Pattern> patterns;
+    plan::Plan plan;
+    std::int64_t base = 0;
+    bool writing = true;
+    bool background = false;
+    int spoiled_rank = -1;
+    std::vector<std::vector<Bytes>> data;  ///< [rank][variable]: to write, or what was read
+
+    [[nodiscard]] plan::Route const& route() const { return writing ? plan.write : plan.read; }
+};
+
+inline Scene make_scene(Job job, Options const& options, std::int64_t base, std::int64_t block_bytes)
+{
+    Scene scene;
+    plan::Job planned;
+    for (auto const& variables : job) {
+        scene.patterns.push_back(pattern_of(variables));
+        planned.pattern.add(pattern::summarise(scene.patterns.back().all()));
+    }
+    std::vector<std::uint64_t> histogram(plan::histogram_bins, 0);
+    if (planned.pattern.bytes > 0)
+        for (auto const& pattern : scene.patterns) {
+            auto const mine =
+                pattern::histogram(pattern.all(), planned.pattern.begin, planned.pattern.end, plan::histogram_bins);
+            for (std::size_t i = 0; i < mine.size(); ++i) histogram[i] += mine[i];
+        }
+    planned.storage = machine::storage_profile("tmpfs");
+    planned.storage.block_bytes = block_bytes;
+    planned.options = options;
+    planned.ranks = static_cast<int>(job.size());
+    planned.cores = 2;
+    scene.plan = *plan::make(planned, histogram);
+    scene.base = base;
+    for (auto const& variables : job) {
+        scene.data.emplace_back();
+        for (auto const& variable : variables)
+            scene.data.back().emplace_back(static_cast<std::size_t>(variable.bytes()));
+    }
+    scene.job = std::move(job);
+    return scene;
+}
+
+/// Zeroed memory that all threads see.
+class Memory {
+public:
+    explicit Memory(std::size_t bytes)
+    {
+        auto const rounded = (bytes + 4095) / 4096 * 4096 + 4096;
+        data_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, rounded)));
+        std::memset(data_.get(), 0, rounded);
+    }
+    [[nodiscard]] std::byte* data() const { return data_.get(); }
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<std::byte, Free> data_;
+};
+
+/// One rank: its exchange, its drain thread and where its tickets stand.
+class Seat {
+public:
+    Seat(Memory const& control, Memory const& buffers, Memory const& maps, int ranks, int rank)
+        : exchange(control.data(), ranks, rank), worker(machine::allowed_cores()), rank_(rank)
+    {
+        patience.crowded = true;
+        tickets.write.resize(static_cast<std::size_t>(ranks), 0);
+        place = {&exchange, buffers.data(), maps.data(), &worker, &patience};
+        launched = worker.launch();
+    }
+
+    std::unique_ptr<engine::Run> start(Scene& scene, target::Target* target, core::Status const& target_status = {})
+    {
+        auto const& route = scene.route();
+        auto const& variables = scene.patterns[static_cast<std::size_t>(rank_)].all();
+        engine::Work work;
+        work.route = &route;
+        work.base = scene.base;
+        work.spoiled = scene.spoiled_rank == rank_;
+        work.background = scene.background;
+        work.variables = variables.size();
+        work.tickets = tickets;
+        work.schedule = plan::schedule(route, scene.plan.job.storage.block_bytes, scene.base);
+        if (!work.spoiled)
+            for (std::size_t v = 0; v < variables.size(); ++v)
+                for (auto const& layout : variables[v]->layouts())
+                    work.tracks.push_back({&layout, scene.data[static_cast<std::size_t>(rank_)][v].data(), v});
+        bool const aggregator = std::find(route.ranks.begin(), route.ranks.end(), rank_) != route.ranks.end();
+        if (route.way == plan::Way::direct || aggregator) {
+            work.target = target;
+            work.target_status = target_status;
+        }
+        tickets.pass(work.schedule, scene.writing);
+        if (route.way == plan::Way::direct) return engine::start_direct(place, std::move(work), scene.writing);
+        if (scene.writing) return engine::start_write(place, std::move(work));
+        return engine::start_read(place, std::move(work));
+    }
+
+    /// All of a step, as the library does it.
+    core::Status finish(Scene& scene, target::Target* target, core::Status const& target_status = {},
+                        std::vector<std::uint64_t>* received = nullptr)
+    {
+        core::Status status;
+        if (scene.spoiled_rank == rank_) status = core::fail(Errc::invalid_argument, "spoiled");
+        auto const run = start(scene, target, target_status);
+        engine::wait_until(patience, "the run", [&] { return run->advance(); });
+        core::keep_first(status, run->settle());
+        status = exchange.agree(status, patience);
+        if (received) *received = run->received();
+        return status;
+    }
+
+    engine::Exchange exchange;
+    target::Worker worker;
+    engine::Patience patience;
+    engine::Tickets tickets;
+    engine::Place place;
+    core::Status launched;
+
+private:
+    int rank_;
+};
+
+/// Runs `body(seat, rank)` on a thread for each rank, with buffers large enough for all `scenes`.
+inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::function<void(Seat&, int)> const& body)
+{
+    std::uint64_t buffers = 0;
+    std::uint64_t maps = 0;
+    for (auto const& scene : scenes)
+        for (auto const* const route : {&scene.plan.write, &scene.plan.read}) {
+            buffers = std::max(buffers, engine::buffer_bytes(*route));
+            maps = std::max(maps, engine::map_bytes(*route));
+        }
+    Memory const control(engine::Exchange::bytes(ranks));
+    Memory const buffer_memory(buffers);
+    Memory const map_memory(maps);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            Seat seat(control, buffer_memory, map_memory, ranks, rank);
+            body(seat, rank);
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+}  // namespace tapioca::test

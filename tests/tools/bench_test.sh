@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# bench_test.sh BIN CMAKE: the tapioca command from a user's side: every workload, the JSON, and bad arguments.
+set -euo pipefail
+bin=$1 cmake=$2
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-bench-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "bench_test: $*" >&2; exit 1; }
+
+cells() { # COUNT WORKLOAD ARGUMENTS...
+    local count=$1
+    shift
+    "$bin/tapioca" bench -n 2 "$@" --reps 2 --dir "$work" --json "$work/cells.json" >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "tapioca bench $* failed"; }
+    grep -q "every byte written and read was verified" "$work/out" || fail "tapioca bench $*: no word of verification"
+    "$cmake" -D FILE="$work/cells.json" -D COUNT="$count" -P "$here/check_cells.cmake"
+    [ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
+    rm "$work/cells.json"
+}
+
+refused() { # WORDS-IN-THE-ANSWER COMMAND...
+    local words=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then fail "accepted: $*"; fi
+    grep -qe "$words" "$work/out" || { cat "$work/out"; fail "no '$words' in the answer to: $*"; }
+    [ "$(wc -l <"$work/out")" -le 3 ] || { cat "$work/out"; fail "a long answer to: $*"; }
+}
+
+cells 32 hacc --particles 500
+cells 16 interleaved --block 64 --bytes 64K
+cells 8 interleaved --block 64 --bytes 64K --declare list
+cells 48 array1d --bytes 10000
+cells 4 array1d --bytes 10000 --distribution uniform --methods tapioca,limit --write-only --fsync
+
+"$bin/tapioca" --help | grep -q "tapioca bench" || fail "no usage"
+"$bin/tapioca" --version | grep -q "^tapioca [0-9]" || fail "no version"
+"$bin/tapioca" bench hacc --help | grep -q particles || fail "no help for hacc"
+refused "unknown command frob" "$bin/tapioca" frob
+refused "expected a number of ranks" "$bin/tapioca" bench -n zero hacc
+refused "needs a value" "$bin/tapioca" bench -n
+refused "Directory does not exist" "$bin/tapioca" bench -n 2 hacc --dir "$work/none"
+refused "not in" "$bin/tapioca" bench -n 2 hacc --layout soap
+refused "unit not recognized" "$bin/tapioca" bench -n 2 interleaved --block 64x
+refused "cannot write" "$bin/tapioca" bench -n 2 hacc --json "$work/none/cells.json"
+refused "cannot start" "$bin/tapioca" bench --mpiexec "$work/none" hacc
+echo "bench_test: all as expected"

@@ -1,0 +1,140 @@
+// Cursor: walking regular and listed layouts, against a list of all their bytes.
+#include <gtest/gtest.h>
+
+#include "support/layouts.hpp"
+
+namespace tapioca::pattern {
+namespace {
+
+using test::pick;
+using test::Place;
+
+Regular random_regular(std::mt19937& random)
+{
+    Regular regular;
+    regular.base = pick(random, 0, 50);
+    regular.length = pick(random, 1, 9);
+    auto span = regular.length;  // of the faster dimensions, first byte to last
+    for (auto dimensions = pick(random, 0, 4); dimensions > 0; --dimensions) {
+        Regular::Dimension const dimension{pick(random, 1, 4), span + pick(random, 0, 5)};
+        regular.dimensions.insert(regular.dimensions.begin(), dimension);
+        span += (dimension.count - 1) * dimension.step;
+    }
+    return regular;
+}
+
+List random_list(std::mt19937& random)
+{
+    List list;
+    std::int64_t offset = pick(random, 0, 20);
+    std::int64_t buffer = 0;
+    for (auto entries = pick(random, 0, 12); entries > 0; --entries) {
+        auto const length = pick(random, 1, 9);
+        list.entries.push_back({offset, length, buffer});
+        offset += length + pick(random, 0, 6) * pick(random, 0, 1);
+        buffer += length + pick(random, 0, 3);
+    }
+    return list;
+}
+
+/// Walks the cursor from where it stands to the end with random limits.
+void expect_walk(Cursor cursor, std::vector<Place> const& expected, std::mt19937& random)
+{
+    std::size_t at = 0;
+    std::int64_t limit = 0;
+    while (at < expected.size()) {
+        ASSERT_EQ(cursor.position(), expected[at].file);
+        limit = std::max(limit, expected[at].file) + pick(random, 0, 12);
+        if (pick(random, 0, 9) == 0) limit = no_offset;
+        for (Run run; cursor.next(limit, run);)
+            for (auto const& place : test::places(run)) {
+                ASSERT_LT(at, expected.size());
+                ASSERT_EQ(place, expected[at]);
+                ASSERT_LT(place.file, limit);
+                ++at;
+            }
+        ASSERT_GE(cursor.position(), limit);
+    }
+    EXPECT_EQ(cursor.position(), no_offset);
+    Run run;
+    EXPECT_FALSE(cursor.next(no_offset, run));
+}
+
+void expect_all(Layout const& layout, std::mt19937& random)
+{
+    auto const all = test::places(layout);
+    expect_walk(Cursor(layout), all, random);
+    auto const last = all.empty() ? 10 : all.back().file;
+    for (int i = 0; i < 12; ++i) {
+        auto const offset = pick(random, -3, last + 5);
+        auto const from = std::find_if(all.begin(), all.end(), [&](auto const& place) { return place.file >= offset; });
+        Cursor cursor(layout);
+        cursor.seek(offset);
+        expect_walk(cursor, {from, all.end()}, random);
+        if (testing::Test::HasFatalFailure()) return;
+        cursor.seek(no_offset);  // seeks go both ways
+        EXPECT_EQ(cursor.position(), no_offset);
+        cursor.seek(0);
+        EXPECT_EQ(cursor.position(), all.empty() ? no_offset : all.front().file);
+    }
+}
+
+TEST(Cursor, WalksRandomRegularLayouts)
+{
+    std::mt19937 random(1);
+    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_regular(random), random);
+}
+
+TEST(Cursor, WalksRandomLists)
+{
+    std::mt19937 random(2);
+    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_list(random), random);
+}
+
+TEST(Cursor, CutsAPieceAtTheLimit)
+{
+    Layout const layout = List{{{10, 10, 0}, {30, 5, 10}}};
+    Cursor cursor(layout);
+    pattern::Run run;
+    ASSERT_TRUE(cursor.next(13, run));
+    EXPECT_EQ(run.offset, 10);
+    EXPECT_EQ(run.length, 3);
+    EXPECT_FALSE(cursor.next(13, run));
+    ASSERT_TRUE(cursor.next(100, run));
+    EXPECT_EQ(run.offset, 13);
+    EXPECT_EQ(run.length, 7);
+    EXPECT_EQ(run.buffer, 3);
+}
+
+TEST(Cursor, TakesARowOfEqualPiecesAtOnce)
+{
+    Layout const layout = Regular{100, 8, {{3, 1000}, {5, 16}}};
+    Cursor cursor(layout);
+    pattern::Run run;
+    ASSERT_TRUE(cursor.next(no_offset, run));
+    EXPECT_EQ(run.count, 5);
+    EXPECT_EQ(run.stride, 16);
+    ASSERT_TRUE(cursor.next(1100 + 16 * 2 + 8, run)) << "the limit ends with a whole piece";
+    EXPECT_EQ(run.offset, 1100);
+    EXPECT_EQ(run.count, 3);
+    EXPECT_EQ(run.buffer, 40);
+}
+
+TEST(Cursor, ReachesTheLastOffsetThereIs)
+{
+    constexpr auto last = no_offset;
+    Layout const listed = List{{{last - 7, 7, 0}}};
+    Layout const regular = Regular{last - 70, 7, {{10, 7}}};
+    for (auto const* const layout : {&listed, &regular}) {
+        Cursor cursor(*layout);
+        cursor.seek(last - 3);
+        pattern::Run run;
+        ASSERT_TRUE(cursor.next(no_offset, run));
+        EXPECT_EQ(run.offset, last - 3);
+        EXPECT_EQ(run.length, 3);
+        EXPECT_FALSE(cursor.next(no_offset, run));
+    }
+}
+
+}  // namespace
+}  // namespace tapioca::pattern

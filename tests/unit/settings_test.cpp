@@ -1,0 +1,194 @@
+// The settings' table: where values come from, what is refused, and what the refusal says.
+#include "settings/settings.hpp"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace tapioca::settings {
+namespace {
+
+/// The message with which `resolve` refuses, or "" if it does not.
+std::string refusal(Options const& code, Pairs const& hints, Pairs const& environment)
+{
+    auto const result = resolve(code, hints, environment);
+    if (result) return "";
+    EXPECT_EQ(result.error().code, Errc::setting);
+    return result.error().text;
+}
+
+TEST(Settings, AreDefaultsWhereNothingIsSet)
+{
+    auto const settings = resolve({}, {}, {});
+    ASSERT_TRUE(settings);
+    EXPECT_TRUE(settings->lines().empty());
+    EXPECT_TRUE(settings->origins.empty());
+}
+
+TEST(Settings, EnvironmentBeatsHintsBeatCode)
+{
+    Options code;
+    code.buffersize = 1;
+    code.buffers = 3;
+    code.nbaggr = 5;
+    Pairs const hints = {{"tapioca_buffersize", "8K"}, {"tapioca_buffers", "4"}};
+    Pairs const environment = {{"TAPIOCA_BUFFERSIZE", "64K"}};
+    auto const settings = resolve(code, hints, environment);
+    ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->options.buffersize, 65536U);
+    EXPECT_EQ(settings->options.buffers, 4);
+    EXPECT_EQ(settings->options.nbaggr, 5);
+    EXPECT_EQ(settings->origins.at("buffersize"), "environment");
+    EXPECT_EQ(settings->origins.at("buffers"), "hint");
+    EXPECT_EQ(settings->origins.at("nbaggr"), "code");
+}
+
+TEST(Settings, TakeEveryNameOfTheTable)
+{
+    Pairs const environment = {{"TAPIOCA_BUFFERSIZE", "1M"},  {"TAPIOCA_BUFFERS", "64"},
+                               {"TAPIOCA_NBAGGR", "2"},       {"TAPIOCA_AGGRTIER", "DRAM"},
+                               {"TAPIOCA_MEMORY", "1G"},      {"TAPIOCA_STRATEGY", "topology_aware"},
+                               {"TAPIOCA_DIRECT", "Always"},  {"TAPIOCA_DEVNULL", "yes"},
+                               {"TAPIOCA_CHECK", "off"},      {"TAPIOCA_TIMEOUT", "2.5"},
+                               {"TAPIOCA_REPORT", "r.json"},  {"TAPIOCA_COMMSPLIT", "1"},
+                               {"TAPIOCA_ROOT", "/opt/what"}, {"PATH", "/bin"}};
+    auto const settings = resolve({}, {}, environment);
+    ASSERT_TRUE(settings) << settings.error().text;
+    auto const& options = settings->options;
+    EXPECT_EQ(options.buffers, 64);
+    EXPECT_EQ(options.aggrtier, "dram");
+    EXPECT_EQ(options.strategy, "TOPOLOGY_AWARE");
+    EXPECT_EQ(options.direct, Direct::always);
+    EXPECT_EQ(options.devnull, true);
+    EXPECT_EQ(options.check, false);
+    EXPECT_EQ(options.timeout, 2.5);
+    EXPECT_EQ(options.report, "r.json");
+    EXPECT_EQ(settings->lines().size(), 12U);
+}
+
+TEST(Settings, ReadTheStandardHints)
+{
+    auto const settings =
+        resolve({}, {{"cb_nodes", "3"}, {"cb_buffer_size", "16777216"}, {"romio_no_indep_rw", "true"}}, {});
+    ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->options.nbaggr, 3);
+    EXPECT_EQ(settings->options.buffersize, 16777216U);
+    EXPECT_EQ(settings->origins.at("nbaggr"), "hint");
+}
+
+TEST(Settings, OwnHintBeatsTheStandardOneInAnyOrder)
+{
+    auto const settings = resolve({}, {{"tapioca_nbaggr", "2"}, {"cb_nodes", "3"}}, {});
+    ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->options.nbaggr, 2);
+}
+
+TEST(Settings, UnknownNameSuggestsTheNearest)
+{
+    EXPECT_EQ(refusal({}, {}, {{"TAPIOCA_BUFERSIZE", "1"}}),
+              "unknown setting TAPIOCA_BUFERSIZE: did you mean TAPIOCA_BUFFERSIZE?");
+    EXPECT_EQ(refusal({}, {{"tapioca_nbagr", "1"}}, {}), "unknown setting tapioca_nbagr: did you mean tapioca_nbaggr?");
+    EXPECT_EQ(refusal({}, {}, {{"TAPIOCA_", "1"}}).substr(0, 24), "unknown setting TAPIOCA_");
+}
+
+TEST(Settings, BadValuesNameTheSettingTheValueAndWhatIsExpected)
+{
+    struct Case {
+        char const* name;
+        char const* value;
+    };
+    for (auto const& [name, value] : std::initializer_list<Case>{{"BUFFERSIZE", "0"},
+                                                                 {"BUFFERSIZE", "-4096"},
+                                                                 {"BUFFERSIZE", "16Q"},
+                                                                 {"BUFFERSIZE", ""},
+                                                                 {"BUFFERSIZE", "9223372036854775807"},
+                                                                 {"BUFFERS", "0"},
+                                                                 {"BUFFERS", "65"},
+                                                                 {"BUFFERS", "2.5"},
+                                                                 {"BUFFERS", "two"},
+                                                                 {"NBAGGR", "0"},
+                                                                 {"NBAGGR", "99999999999"},
+                                                                 {"AGGRTIER", "hbm"},
+                                                                 {"STRATEGY", "FASTEST"},
+                                                                 {"DIRECT", "sometimes"},
+                                                                 {"MEMORY", "lots"},
+                                                                 {"DEVNULL", "2"},
+                                                                 {"CHECK", "maybe"},
+                                                                 {"TIMEOUT", "-1"},
+                                                                 {"TIMEOUT", "nan"},
+                                                                 {"TIMEOUT", "1s"},
+                                                                 {"REPORT", ""}}) {
+        auto const full = std::string("TAPIOCA_") + name;
+        auto const text = refusal({}, {}, {{full, value}});
+        EXPECT_TRUE(text.starts_with(full + "=" + value + ": expected ")) << text;
+    }
+}
+
+TEST(Settings, ValuesSetInCodeAreCheckedToo)
+{
+    Options zero;
+    zero.buffersize = 0;
+    EXPECT_TRUE(refusal(zero, {}, {}).starts_with("option buffersize=0: expected"));
+    Options many;
+    many.buffers = 65;
+    EXPECT_TRUE(refusal(many, {}, {}).starts_with("option buffers=65: expected"));
+    Options empty;
+    empty.report = "";
+    EXPECT_NE(refusal(empty, {}, {}), "");
+    Options tier;
+    tier.aggrtier = "tape";
+    EXPECT_NE(refusal(tier, {}, {}), "");
+}
+
+TEST(Settings, NamesOfLaterVersionsAreRefusedNotIgnored)
+{
+    EXPECT_EQ(refusal({}, {}, {{"TAPIOCA_STAGE", "ssd:/x"}}),
+              "TAPIOCA_STAGE is not available in this version: unset it");
+    EXPECT_NE(refusal({}, {{"tapioca_transport", "shm"}}, {}), "");
+}
+
+TEST(Settings, NamesOfSitesModulesAreIgnored)
+{
+    EXPECT_EQ(refusal({}, {}, {{"TAPIOCA_DIR", "/a"}, {"TAPIOCA_HOME", ""}, {"TAPIOCA_VERSION", "9"}}), "");
+}
+
+TEST(Settings, TravelAsTextUnchanged)
+{
+    Options code;
+    code.buffersize = 12345;
+    code.timeout = 0.1;
+    code.direct = Direct::never;
+    auto const before = resolve(code, {{"tapioca_report", "a b=c.json"}}, {{"TAPIOCA_CHECK", "1"}});
+    ASSERT_TRUE(before);
+    auto const after = unpack(pack(*before));
+    EXPECT_EQ(after.origins, before->origins);
+    EXPECT_EQ(after.options.buffersize, 12345U);
+    EXPECT_EQ(after.options.timeout, 0.1);
+    EXPECT_EQ(after.options.direct, Direct::never);
+    EXPECT_EQ(after.options.report, "a b=c.json");
+    EXPECT_EQ(after.options.check, true);
+    EXPECT_EQ(after.options.buffers, std::nullopt);
+    EXPECT_EQ(pack(after), pack(*before));
+    EXPECT_EQ(pack(unpack("")), "");
+}
+
+TEST(Settings, ComeFromTheProcessEnvironment)
+{
+    ::setenv("TAPIOCA_BUFFERS", "7", 1);
+    auto const pairs = read_environment();
+    ::unsetenv("TAPIOCA_BUFFERS");
+    auto const found =
+        std::find(pairs.begin(), pairs.end(), std::pair<std::string, std::string>("TAPIOCA_BUFFERS", "7"));
+    EXPECT_NE(found, pairs.end());
+    for (auto const& [name, value] : pairs) EXPECT_TRUE(name.starts_with("TAPIOCA_"));
+}
+
+TEST(Settings, HelpListsEveryName)
+{
+    for (auto const* const name : {"BUFFERSIZE", "BUFFERS", "NBAGGR", "AGGRTIER", "STRATEGY", "DIRECT", "MEMORY",
+                                   "DEVNULL", "CHECK", "TIMEOUT", "REPORT", "COMMSPLIT"})
+        EXPECT_NE(help().find(std::string("TAPIOCA_") + name + " "), std::string::npos) << name;
+}
+
+}  // namespace
+}  // namespace tapioca::settings

@@ -1,0 +1,151 @@
+// The file target and the drain thread on their own.
+#include "target/target.hpp"
+
+#include <atomic>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "machine/cores.hpp"
+#include "machine/storage.hpp"
+#include "target/worker.hpp"
+
+namespace tapioca::target {
+namespace {
+
+TEST(FileTarget, WritesAndReadsVectorsBeyondTheSystemsLimit)
+{
+    auto file = open_file("vectors", Access::create);
+    ASSERT_TRUE(file);
+    constexpr std::size_t n = 2 * IOV_MAX + 100;
+    std::vector<unsigned char> data(n * 3);
+    std::iota(data.begin(), data.end(), static_cast<unsigned char>(0));
+    std::vector<iovec> vectors;
+    for (std::size_t i = 0; i < n; ++i) vectors.push_back({data.data() + 3 * i, i % 5 == 0 ? 0U : 3U});
+    auto reading = vectors;
+    EXPECT_TRUE((*file)->write(7, vectors));
+    std::size_t bytes = 0;
+    for (auto const& vector : reading) bytes += vector.iov_len;
+    EXPECT_EQ((*file)->size(), 7 + bytes);
+    auto const before = data;
+    for (auto const& vector : reading)
+        for (std::size_t b = 0; b < vector.iov_len; ++b) static_cast<unsigned char*>(vector.iov_base)[b] = 0;
+    EXPECT_EQ((*file)->read(7, reading), bytes);
+    EXPECT_EQ(data, before);
+    EXPECT_TRUE((*file)->sync());
+    EXPECT_TRUE((*file)->close());
+    EXPECT_TRUE((*file)->close()) << "twice is harmless";
+}
+
+TEST(FileTarget, ReadsFewerBytesOnlyAtTheEnd)
+{
+    auto file = open_file("short", Access::create);
+    ASSERT_TRUE(file);
+    std::vector<std::byte> const ten(10, std::byte{1});
+    ASSERT_TRUE((*file)->write(0, ten));
+    std::vector<std::byte> back(100);
+    EXPECT_EQ((*file)->read(4, std::span(back)), 6U);
+    EXPECT_EQ((*file)->read(10, std::span(back)), 0U);
+    EXPECT_EQ((*file)->read(1'000'000, std::span(back)), 0U);
+}
+
+TEST(FileTarget, SaysWhyItCannotBeOpened)
+{
+    auto const missing = open_file("not/there", Access::create);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, Errc::not_found);
+    EXPECT_EQ(open_file("nothing", Access::read).error().sys_errno, ENOENT);
+    EXPECT_EQ(open_file("nothing", Access::update).error().sys_errno, ENOENT);
+    for (auto const access : {Access::create, Access::update})
+        EXPECT_EQ(open_file(".", access).error().code, Errc::is_directory);
+}
+
+TEST(FileTarget, RefusesToWriteWhatWasOpenedForReading)
+{
+    std::fclose(std::fopen("readonly", "w"));
+    auto file = open_file("readonly", Access::read);
+    ASSERT_TRUE(file);
+    std::vector<std::byte> const byte(1);
+    auto const status = (*file)->write(0, byte);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().sys_errno, EBADF);
+    EXPECT_NE(status.error().text.find("writing 1 bytes at offset 0"), std::string::npos);
+}
+
+TEST(FileTarget, DiscardsWritesButReadsTheFile)
+{
+    auto file = open_file("kept", Access::create);
+    ASSERT_TRUE(file);
+    std::vector<std::byte> const ten(10, std::byte{1});
+    ASSERT_TRUE((*file)->write(0, ten));
+    auto discard = discard_writes(std::move(*file));
+    std::vector<std::byte> const other(20, std::byte{2});
+    EXPECT_TRUE(discard->write(0, other));
+    EXPECT_EQ(discard->size(), 10U);
+    std::vector<std::byte> back(10);
+    EXPECT_EQ(discard->read(0, std::span(back)), 10U);
+    EXPECT_EQ(back, ten);
+}
+
+TEST(Storage, KnowsTheFileSystemAndItsBlock)
+{
+    auto file = open_file("storage", Access::create);
+    ASSERT_TRUE(file);
+    auto const storage = machine::storage_of(descriptor(**file));
+    ASSERT_TRUE(storage);
+    EXPECT_GE(storage->block_bytes, 512);
+    EXPECT_GT(storage->write_bw, 0);
+    EXPECT_FALSE(machine::storage_of(-1));
+}
+
+TEST(Worker, RunsJobsOneAfterTheOther)
+{
+    Worker worker(machine::allowed_cores());
+    worker.wait();  // nothing to wait for, not even a thread
+    ASSERT_TRUE(worker.launch());
+    ASSERT_TRUE(worker.launch()) << "the thread is there already";
+    int done = 0;
+    for (int i = 0; i < 200; ++i) {
+        worker.start([&] { ++done; });
+        worker.wait();
+        ASSERT_EQ(done, i + 1);
+    }
+}
+
+TEST(Worker, FinishesItsJobBeforeItGoes)
+{
+    std::atomic<bool> done = false;
+    {
+        Worker worker(machine::allowed_cores());
+        ASSERT_TRUE(worker.launch());
+        worker.start([&] {
+            ::usleep(20'000);
+            done = true;
+        });
+    }
+    EXPECT_TRUE(done);
+}
+
+TEST(Worker, LeavesSignalsToTheMainThread)
+{
+    Worker worker(machine::allowed_cores());
+    ASSERT_TRUE(worker.launch());
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    worker.start([&] { pthread_sigmask(SIG_BLOCK, nullptr, &blocked); });
+    worker.wait();
+    EXPECT_TRUE(sigismember(&blocked, SIGINT));
+    EXPECT_TRUE(sigismember(&blocked, SIGTERM));
+    sigset_t mine;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mine);
+    EXPECT_FALSE(sigismember(&mine, SIGINT));
+}
+
+}  // namespace
+}  // namespace tapioca::target
