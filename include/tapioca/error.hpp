@@ -4,7 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace [[gnu::visibility("default")]] tapioca {
+#pragma GCC visibility push(default)
+
+namespace tapioca {
 
 enum class Errc {
     ok = 0,
@@ -43,4 +45,6 @@ private:
     std::string path_;
 };
 
-}  // namespace gnu::visibility("default")]]tapioca
+}  // namespace tapioca
+
+#pragma GCC visibility pop

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
-namespace [[gnu::visibility("default")]] tapioca {
+#pragma GCC visibility push(default)
+
+namespace tapioca {
 
 enum class Direct { automatic, never, always };
 
@@ -28,4 +30,6 @@ struct Options {
     std::optional<bool> commsplit;      ///< accepted for the original library's sake; has no effect
 };
 
-}  // namespace gnu::visibility("default")]]tapioca
+}  // namespace tapioca
+
+#pragma GCC visibility pop

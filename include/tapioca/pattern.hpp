@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
-namespace [[gnu::visibility("default")]] tapioca {
+#pragma GCC visibility push(default)
+
+namespace tapioca {
 
 namespace pattern {
 class Variable;
@@ -85,4 +87,6 @@ Pattern pattern(Layout layout, std::int64_t mine, std::int64_t before, std::int6
                 std::int64_t file_offset = 0);
 
 }  // namespace hacc
-}  // namespace gnu::visibility("default")]]tapioca
+}  // namespace tapioca
+
+#pragma GCC visibility pop

@@ -26,7 +26,9 @@
 #include <tapioca/options.hpp>
 #include <tapioca/pattern.hpp>
 
-namespace [[gnu::visibility("default")]] tapioca {
+#pragma GCC visibility push(default)
+
+namespace tapioca {
 
 namespace api {
 class FileState;
@@ -151,4 +153,6 @@ namespace hacc {
 Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset = 0);
 }  // namespace hacc
 
-}  // namespace gnu::visibility("default")]]tapioca
+}  // namespace tapioca
+
+#pragma GCC visibility pop

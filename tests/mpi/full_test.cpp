@@ -55,14 +55,14 @@ TEST(Full, AFullFileSystemIsTheSameErrorEverywhereAndTheNextFileWorks)
     SmallFileSystem const small(scratch.path("small"));
     if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here (errno " << small.error() << ")";
     auto const path = scratch.path("small/file");
-    constexpr std::int64_t each = 1 << 20;
-    auto const data = stream(static_cast<std::uint64_t>(rank()), each);
+    constexpr std::int64_t bytes_each = 1 << 20;
+    auto const data = stream(static_cast<std::uint64_t>(rank()), bytes_each);
     auto direct = aggregators(1);
     direct.direct = Direct::always;
     for (auto const& options : {aggregators(1), aggregators(ranks()), direct}) {
         auto file = File::open(MPI_COMM_WORLD, path, Mode::create, options);
         Pattern pattern;
-        pattern.add({{rank() * each, each}});
+        pattern.add({{rank() * bytes_each, bytes_each}});
         auto step = file.declare(pattern);
         step.write(0, data);
         auto const error = same_error_on_all_ranks([&] { step.finish(); });
@@ -90,16 +90,16 @@ TEST(Full, ALimitOnFileSizesIsReportedByItsRank)
     bool const last = rank() == ranks() - 1;
     rlimit limit = {};
     ::getrlimit(RLIMIT_FSIZE, &limit);
-    constexpr std::int64_t each = 300'000;
-    auto const data = stream(1, each);
+    constexpr std::int64_t bytes_each = 300'000;
+    auto const data = stream(1, bytes_each);
     auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, aggregators(ranks()));
     Pattern pattern;
-    pattern.add({{rank() * each, each}});
+    pattern.add({{rank() * bytes_each, bytes_each}});
     auto step = file.declare(pattern);
     step.write(0, data);
     step.finish();  // makes the shared memory, which the limit would count as a file
     auto low = limit;
-    low.rlim_cur = static_cast<rlim_t>(each);
+    low.rlim_cur = static_cast<rlim_t>(bytes_each);
     if (last) ::setrlimit(RLIMIT_FSIZE, &low);
     step.write(0, data);
     auto const error = same_error_on_all_ranks([&] { step.finish(); });
