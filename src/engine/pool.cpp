@@ -1,7 +1,9 @@
 #include "engine/pool.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include <fmt/core.h>
 
@@ -42,6 +44,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
         std::fprintf(stderr,
                      "tapioca: rank %d of %d waited more than TAPIOCA_TIMEOUT (%g s) for %s: aborting the job\n",
                      team_.rank(), team_.size(), patience_.timeout_s, what.c_str());
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
         MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
     };
 }
