@@ -21,6 +21,8 @@ struct Options {
     std::optional<std::string> aggrtier;      ///< tier of the buffers: `dram`
     std::optional<std::string> strategy;      ///< how aggregators are placed
     std::optional<Direct> direct;             ///< ranks access the file themselves: auto, never, always
+    std::optional<std::string> transport;     ///< between nodes: `p2p` (messages, default) or `rma` (put and get)
+    std::optional<int> ranks_per_node;        ///< pretend that every so many ranks are a node
     std::optional<std::uint64_t> memory;      ///< cap in bytes for buffers and bookkeeping of a process
     // what happens around it
     std::optional<bool> devnull;        ///< gather, but do not write

@@ -27,11 +27,15 @@ core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file,
 }
 
 /// On rank 0: settings, file, file system; as text for the others.
-core::Status open_first(FileState& file, Options const& options, MPI_Info info)
+core::Status open_first(FileState& file, core::Result<settings::Settings> settings)
 {
-    auto settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
+    auto const ranks_per_node = file.pool->team().ranks_per_node();
+    if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
+        return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
+                                                     "opened, and stays",
+                                                     ranks_per_node));
     auto plain = target::open_file(file.path, access_of(file.mode, true));
     if (!plain) return tl::unexpected(plain.error());
     auto storage = machine::storage_of(target::descriptor(**plain));
@@ -73,6 +77,27 @@ core::Status unpack(FileState& file, std::string const& message)
     file.storage = machine::storage_profile(opening.storage);
     file.storage.block_bytes = opening.block_bytes;
     return {};
+}
+
+/// How many bytes each node has in each partition. Collective.
+std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
+                                std::vector<std::int64_t> const& cuts, std::int64_t block_bytes)
+{
+    auto const partitions = cuts.size() - 1;
+    auto counts = pattern::bytes_between(variables, cuts);
+    // Shifting a step moves the cuts by less than a block.
+    for (std::size_t p = 0; p < partitions; ++p)
+        counts.push_back(pattern::touches(variables, cuts[p] - block_bytes, cuts[p + 1] + block_bytes) ? 1 : 0);
+    counts = team.sum_on_node(std::move(counts));
+    std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
+    for (std::size_t p = 0; p < partitions; ++p)
+        if (counts[partitions + p] > 0) mine.insert(mine.end(), {p, counts[p]});
+    std::vector<plan::Weight> weights;
+    auto const nodes = team.gather_nodes(mine);
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+        for (std::size_t i = 0; i < nodes[node].size(); i += 2)
+            weights.push_back({static_cast<int>(node), static_cast<std::size_t>(nodes[node][i]), nodes[node][i + 1]});
+    return weights;
 }
 
 }  // namespace
@@ -143,7 +168,10 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     if (comm == MPI_COMM_NULL)
         state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
 
-    auto pool = engine::Pool::of(comm);
+    core::Result<settings::Settings> settings;
+    if (comm::rank_in(comm) == 0)
+        settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    auto pool = engine::Pool::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0);
     if (!pool) state->raise("open", pool.error());
     state->pool = *pool;
     auto const& team = state->pool->team();
@@ -151,13 +179,14 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     core::Status status;
     std::string message;
     if (team.rank() == 0) {
-        status = api::open_first(*state, options, info);
+        status = api::open_first(*state, std::move(settings));
         message = api::pack(*state, status);
     }
     auto const told = state->pool->broadcast(std::move(message));
     if (!told) state->raise("open", told.error());
     state->raise_if("open", api::unpack(*state, *told));
     state->open = true;
+    state->pool->opened();
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
     if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
@@ -181,7 +210,8 @@ Step File::declare(Pattern const& pattern)
     for (auto const& variable : variables) core::keep_first(local, variable->status());
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
-    plan::Job job{*total, file.storage, file.settings.options, team.size(), file.pool->cores()};
+    plan::Job job{*total,      file.storage,       file.settings.options,
+                  team.size(), file.pool->cores(), static_cast<int>(team.nodes().size())};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
@@ -195,6 +225,11 @@ Step File::declare(Pattern const& pattern)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
+    if (plan::wants_weights(*plan)) {
+        auto const weights = api::weigh(team, variables, plan::weighed_cuts(*plan), file.storage.block_bytes);
+        if (auto const status = plan::connect(*plan, team.nodes(), weights); !status)
+            file.raise("declare", status.error());
+    }
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
     return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));
@@ -242,6 +277,7 @@ void File::close()
                    {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
     auto const local = file.close_target();
     file.open = false;
+    file.pool->closed();
     auto const agreed = file.pool->agree(local);
     if (file.settings.options.report) api::write_report(file);
     file.raise_if("close", agreed);

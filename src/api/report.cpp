@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(plan::Route const& route, std::int64_t block_bytes)
+Json to_json(plan::Route const& route, std::int64_t block_bytes, int nodes)
 {
     Json json;
     json["way"] = route.way == plan::Way::direct ? "direct" : "aggregated";
@@ -33,6 +33,12 @@ Json to_json(plan::Route const& route, std::int64_t block_bytes)
     json["predicted"] = Json::array();
     for (auto const& candidate : route.candidates())
         json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
+    if (route.networked())
+        json["network"] = {{"nodes", nodes},
+                           {"transport", route.network.transport == plan::Transport::rma ? "rma" : "p2p"},
+                           {"crossing_bytes", route.network.crossing_bytes},
+                           {"most_in_bytes", route.network.most_in_bytes},
+                           {"most_out_bytes", route.network.most_out_bytes}};
     json["notes"] = route.notes;
     return json;
 }
@@ -157,6 +163,7 @@ std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
     auto const& pattern = plan.job.pattern;
     Json json;
     json["ranks"] = plan.job.ranks;
+    json["nodes"] = plan.job.nodes;
     json["cores"] = plan.job.cores;
     json["file_system"] = plan.job.storage.name;
     json["block_bytes"] = plan.job.storage.block_bytes;
@@ -164,8 +171,8 @@ std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
     json["pieces"] = pattern.pieces;
     json["begin"] = pattern.begin;
     json["end"] = pattern.end;
-    json["write"] = to_json(plan.write, plan.job.storage.block_bytes);
-    json["read"] = to_json(plan.read, plan.job.storage.block_bytes);
+    json["write"] = to_json(plan.write, plan.job.storage.block_bytes, plan.job.nodes);
+    json["read"] = to_json(plan.read, plan.job.storage.block_bytes, plan.job.nodes);
     json["options"] = to_json(settings);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

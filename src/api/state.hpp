@@ -81,8 +81,14 @@ public:
     [[nodiscard]] FileState const& file() const { return *file_; }
 
 private:
-    [[nodiscard]] Op direction();
+    void lay_out();
+    [[nodiscard]] Op begin();
     [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
+    [[nodiscard]] engine::Site const& site() const { return sites_[op_ == Op::write ? 0 : 1]; }
+    [[nodiscard]] bool one_sided() const
+    {
+        return route().networked() && route().network.transport == plan::Transport::rma;
+    }
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
@@ -91,6 +97,7 @@ private:
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
     plan::Plan plan_;
+    std::vector<engine::Site> sites_;  ///< of the plan's write and read
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;
 

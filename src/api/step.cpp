@@ -1,5 +1,6 @@
 // Step: collects buffers, runs the plan, and brings all ranks to the same answer.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 
 #include <fmt/core.h>
@@ -27,6 +28,14 @@ StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variabl
       supplied_(variables_.size(), false),
       received_(variables_.size(), 0)
 {
+    lay_out();
+}
+
+void StepState::lay_out()
+{
+    auto const node = file_->pool->team().my_node();
+    sites_.clear();
+    for (auto const* const route : {&plan_.write, &plan_.read}) sites_.emplace_back(*route, node);
 }
 
 StepState::~StepState()
@@ -57,18 +66,18 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
     data_[var] = data;
 }
 
-/// Ranks without data learn from the others whether this is a write or a read.
-Op StepState::direction()
+/// Tells the others what this rank is about to do; ranks without data learn from them whether this is a write or a
+/// read.
+Op StepState::begin()
 {
-    using Direction = engine::Exchange::Direction;
+    using Direction = engine::Pool::Direction;
     auto& pool = *file_->pool;
-    auto& exchange = *pool.place().exchange;
-    auto const step = ++pool.tickets.step;  // a number of its own, also after a start that failed
+    ++pool.tickets.step;  // a number of its own, also after a start that failed
     auto known = !wanted_ ? Direction::none : *wanted_ == Op::write ? Direction::write : Direction::read;
-    exchange.announce(step, known);
+    pool.announce(known, !input_);
     if (known == Direction::none)
         engine::wait_until(pool.patience(), "a rank with data to start the step", [&] {
-            known = exchange.announced(step);
+            known = pool.announced();
             return known != Direction::unknown || pool.abandoned();
         });
     if (known == Direction::none && file_->mode == Mode::read) return Op::read;  // nothing to move at all
@@ -79,7 +88,7 @@ void StepState::check_input()
 {
     auto const& job = plan_.job;
     std::int64_t end = 0;
-    if (op_ == Op::write && file_->mode == Mode::read)
+    if (wanted_ == Op::write && file_->mode == Mode::read)
         core::keep_first(input_, core::fail(Errc::invalid_state, "writing to a file opened for reading"));
     base_is_sane_ = !__builtin_add_overflow(base_, job.pattern.end, &end) && base_ + job.pattern.begin >= 0;
     if (!base_is_sane_)
@@ -95,7 +104,7 @@ void StepState::check_input()
 
 bool StepState::does_io() const
 {
-    auto const rank = file_->pool->team().node_rank();
+    auto const rank = file_->pool->team().rank();
     if (route().way == plan::Way::direct)
         return std::any_of(variables_.begin(), variables_.end(), [](auto const& v) { return v->bytes() > 0; });
     return std::find(route().ranks.begin(), route().ranks.end(), rank) != route().ranks.end();
@@ -103,10 +112,20 @@ bool StepState::does_io() const
 
 void StepState::prepare(bool background)
 {
+    auto& pool = *file_->pool;
     auto& done = prepared_[op_ == Op::read][background];
-    if (done && file_->pool->holds(route())) return;
-    file_->raise_if("start", file_->pool->prepare(route(), background, does_io()));
+    if (done && pool.holds(site(), one_sided())) return;
+    file_->raise_if("start", pool.prepare(site(), background, does_io()));
     done = true;
+    if (!one_sided()) return;
+    auto const status = pool.prepare_window();
+    if (status) return;
+    plan::refuse_rma(plan_, status.error().text);
+    lay_out();
+    if (pool.team().rank() == 0)
+        std::fprintf(stderr, "tapioca: %s: rma is not to be had, p2p instead: %s\n", file_->path.c_str(),
+                     status.error().text.c_str());
+    file_->raise_if("start", pool.prepare(site(), background, does_io()));
 }
 
 /// What was supplied counts for one run, whether that comes about or not.
@@ -127,19 +146,23 @@ void StepState::start(bool background)
     if (pool.abandoned()) file_->raise_if("start", engine::Exchange::lost());
     pool.patience().timeout_s = file_->settings.options.timeout.value_or(0);
 
-    op_ = direction();
+    check_input();
+    op_ = begin();
     try {
         file_->require_same("start", "the direction", name(op_));
         file_->require_same("start", "the base offset", std::to_string(base_));
         prepare(background);
     } catch (Error const&) {
+        pool.all_began();
         forget();
         throw;
     }
-    check_input();
 
     engine::Work work;
     work.route = &route();
+    work.site = &site();
+    work.writing = op_ == Op::write;
+    work.every_byte = plan_.job.pattern.dense();
     work.base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
     work.spoiled = !input_;
     work.background = background;
@@ -148,7 +171,9 @@ void StepState::start(bool background)
         work.tickets = pool.tickets;
     else
         work.tickets.step = pool.tickets.step;
-    work.schedule = plan::schedule(route(), file_->storage.block_bytes, work.base);
+    // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
+    auto const& storage = route().networked() ? plan_.job.storage : file_->storage;
+    work.schedule = plan::schedule(route(), storage.block_bytes, work.base);
     work.tracks.reserve(variables_.size());
     if (!work.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
@@ -157,17 +182,16 @@ void StepState::start(bool background)
         work.target = file_->target();
         work.target_status = file_->target_status();
     }
-    pool.tickets.pass(work.schedule, op_ == Op::write);
+    work.open_target = [file = file_.get()](core::Status& why_not) {
+        auto* const target = file->target();
+        if (!target) why_not = file->target_status();
+        return target;
+    };
+    pool.tickets.pass(work.schedule, op_ == Op::write || route().networked());
 
     waiting_ = 0;
     pool.in_flight = true;
-    auto const place = pool.place();
-    if (route().way == plan::Way::direct)
-        run_ = engine::start_direct(place, std::move(work), op_ == Op::write);
-    else if (op_ == Op::write)
-        run_ = engine::start_write(place, std::move(work));
-    else
-        run_ = engine::start_read(place, std::move(work));
+    run_ = engine::start(pool.place(), std::move(work));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
 }
@@ -191,6 +215,7 @@ Moved StepState::wait()
         engine::wait_until(pool.patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
                            [&] { return run_->advance() || pool.abandoned(); });
         core::keep_first(status, run_->settle());
+        pool.all_began();
         status = pool.agree(status);
     }
     auto const times = run_->times();

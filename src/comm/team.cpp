@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <numeric>
 
 namespace tapioca::comm {
 
@@ -14,6 +15,13 @@ core::Status agree(MPI_Comm comm, core::Status const& local)
     int failed = 0;
     MPI_Allreduce(&mine, &failed, 1, MPI_INT, MPI_MIN, comm);
     if (failed == INT_MAX) return {};
+    return spread(comm, failed, local);
+}
+
+core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
+{
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
     std::vector<std::byte> bytes;
     if (rank == failed) bytes = core::pack(local.error());
     auto length = static_cast<int>(bytes.size());
@@ -44,20 +52,47 @@ std::string broadcast(MPI_Comm comm, std::string text)
     return text;
 }
 
-Team::Team(MPI_Comm comm)
+Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
     MPI_Comm_dup(comm, &all_);
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_rank(all_, &rank_);
     MPI_Comm_size(all_, &size_);
+    MPI_Bcast(&ranks_per_node_, 1, MPI_INT, 0, all_);
     MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
+    if (ranks_per_node_ > 0) {
+        MPI_Comm whole = node_;
+        MPI_Comm_split(whole, rank_ / ranks_per_node_, rank_, &node_);
+        MPI_Comm_free(&whole);
+    }
     MPI_Comm_rank(node_, &node_rank_);
     MPI_Comm_size(node_, &node_size_);
+    find_nodes();
+}
+
+void Team::find_nodes()
+{
+    int leader = rank_;
+    MPI_Bcast(&leader, 1, MPI_INT, 0, node_);
+    std::vector<int> leader_of(static_cast<std::size_t>(size_));
+    MPI_Allgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, all_);
+    std::vector<int> number(leader_of.size());  // of the node that a leader leads; leaders come before the others
+    for (int rank = 0; rank < size_; ++rank) {
+        auto const first = static_cast<std::size_t>(leader_of[static_cast<std::size_t>(rank)]);
+        if (static_cast<int>(first) == rank) {
+            number[first] = static_cast<int>(nodes_.size());
+            nodes_.emplace_back();
+        }
+        nodes_[static_cast<std::size_t>(number[first])].push_back(rank);
+    }
+    my_node_ = number[static_cast<std::size_t>(leader)];
+    if (nodes_.size() > 1) MPI_Comm_split(all_, node_rank_ == 0 ? 0 : MPI_UNDEFINED, rank_, &leaders_);
 }
 
 Team::~Team()
 {
     if (!mpi_is_active()) return;
+    if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     MPI_Comm_free(&node_);
     MPI_Comm_free(&all_);
 }
@@ -68,9 +103,56 @@ std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
     return values;
 }
 
+int Team::least(int value) const
+{
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, all_);
+    return value;
+}
+
+void Team::reduce(void* data, std::size_t bytes, Combine* combine) const
+{
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(combine, 1, &op);
+    MPI_Allreduce(MPI_IN_PLACE, data, 1, type, op, all_);
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+}
+
 void Team::unite(std::span<unsigned char> bits) const
 {
-    MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UNSIGNED_CHAR, MPI_BOR, all_);
+    MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UNSIGNED_CHAR, MPI_BOR, node_);
+}
+
+std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) const
+{
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, node_);
+    return values;
+}
+
+std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint64_t> const& mine) const
+{
+    std::vector<int> counts(nodes_.size());
+    std::vector<int> starts(nodes_.size());
+    std::vector<std::uint64_t> all;
+    if (node_rank_ == 0) {
+        auto const count = static_cast<int>(mine.size());
+        MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, leaders_);
+        std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+        all.resize(static_cast<std::size_t>(starts.back() + counts.back()));
+        MPI_Allgatherv(mine.data(), count, MPI_UINT64_T, all.data(), counts.data(), starts.data(), MPI_UINT64_T,
+                       leaders_);
+    }
+    MPI_Bcast(counts.data(), static_cast<int>(counts.size()), MPI_INT, 0, node_);
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    all.resize(static_cast<std::size_t>(starts.back() + counts.back()));
+    MPI_Bcast(all.data(), static_cast<int>(all.size()), MPI_UINT64_T, 0, node_);
+    std::vector<std::vector<std::uint64_t>> nodes;
+    for (std::size_t node = 0; node < counts.size(); ++node)
+        nodes.emplace_back(all.begin() + starts[node], all.begin() + starts[node] + counts[node]);
+    return nodes;
 }
 
 std::vector<double> Team::gather(std::span<double const> values) const
@@ -126,6 +208,13 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
     std::int64_t total = 0;
     MPI_Allreduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, comm);
     return {upto - mine, total};
+}
+
+int rank_in(MPI_Comm comm)
+{
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
 }
 
 int world_rank()

@@ -1,5 +1,5 @@
 // Team: communicators of our own for the ranks of a file, and the few collectives that planning needs.
-// With segment.hpp the only place that calls MPI to communicate.
+// This folder is the only one that calls MPI to communicate.
 #pragma once
 
 #include <mpi.h>
@@ -19,14 +19,20 @@ namespace tapioca::comm {
 /// Collective over `comm`: one 4-byte allreduce; the failure is broadcast only if there is one.
 core::Status agree(MPI_Comm comm, core::Status const& local);
 
+/// The failure of rank `failed` on every rank, all of which know who it is. Collective.
+core::Status spread(MPI_Comm comm, int failed, core::Status const& local);
+
 /// `text` of rank 0 on every rank. Collective.
 std::string broadcast(MPI_Comm comm, std::string text);
 
-/// A private duplicate of a communicator and the ranks that share this node's memory.
+/// The ranks of each node, ascending; nodes in the order of their first ranks.
+using Nodes = std::vector<std::vector<int>>;
+
+/// A private duplicate of a communicator, and which of its ranks share a node's memory.
 class Team {
 public:
-    /// Collective over `comm`.
-    explicit Team(MPI_Comm comm);
+    /// Collective over `comm`. With `ranks_per_node` above 0 on rank 0, every so many ranks pretend to be a node.
+    explicit Team(MPI_Comm comm, int ranks_per_node = 0);
     Team(Team const&) = delete;
     Team& operator=(Team const&) = delete;
     /// Gives the communicators back, unless MPI has been finalised.
@@ -38,11 +44,23 @@ public:
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] int node_rank() const { return node_rank_; }
     [[nodiscard]] int node_size() const { return node_size_; }
+    [[nodiscard]] Nodes const& nodes() const { return nodes_; }
+    [[nodiscard]] int my_node() const { return my_node_; }
+    [[nodiscard]] int ranks_per_node() const { return ranks_per_node_; }
 
     /// Sums over all ranks. Collective.
     [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
-    /// Bitwise or over all ranks. Collective.
+    /// The least over all ranks. Collective.
+    [[nodiscard]] int least(int value) const;
+    /// Combines every rank's `bytes` bytes at `data` with `combine`, on all ranks. Collective.
+    using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
+    void reduce(void* data, std::size_t bytes, Combine* combine) const;
+    /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;
+    /// Sums over the ranks of this node. Collective over them.
+    [[nodiscard]] std::vector<std::uint64_t> sum_on_node(std::vector<std::uint64_t> values) const;
+    /// What the first rank of every node gave, node by node, on every rank. Collective.
+    [[nodiscard]] std::vector<std::vector<std::uint64_t>> gather_nodes(std::vector<std::uint64_t> const& mine) const;
     /// Every rank's values, rank by rank, on every rank. Collective; for reports and check mode.
     [[nodiscard]] std::vector<double> gather(std::span<double const> values) const;
 
@@ -56,13 +74,21 @@ public:
     [[nodiscard]] std::vector<Interval> exchange(std::vector<std::vector<Interval>> const& to_rank) const;
 
 private:
+    void find_nodes();
+
     MPI_Comm all_ = MPI_COMM_NULL;
     MPI_Comm node_ = MPI_COMM_NULL;
+    MPI_Comm leaders_ = MPI_COMM_NULL;  ///< the first ranks of all nodes; null elsewhere
     int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
+    int ranks_per_node_ = 0;
+    int my_node_ = 0;
+    Nodes nodes_;
 };
 
 /// The sum of `mine` over lower ranks, and over all. Collective.
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
+
+int rank_in(MPI_Comm comm);
 
 /// This process's rank in MPI_COMM_WORLD.
 int world_rank();

@@ -18,6 +18,8 @@ struct Patience {
     bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
     double timeout_s = 0;  ///< 0: for ever
     std::function<void(std::string const& what)> give_up;
+    /// Lets MPI get on: its messages move only while it is called.
+    std::function<void()> poll;
     /// A number that changes whenever some rank gets on: the time-out counts from its last change.
     std::function<std::uint64_t()> activity;
 };
@@ -66,6 +68,7 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
     std::chrono::steady_clock::time_point quiet_since{};
     std::uint64_t last = 0;
     while (!ready()) {
+        if (patience.poll) patience.poll();
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
         auto const now = std::chrono::steady_clock::now();

@@ -11,12 +11,8 @@ namespace {
 
 class DirectRun final : public Run {
 public:
-    DirectRun(Place const& place, Work work, bool writing)
-        : place_(place),
-          work_(std::move(work)),
-          writing_(writing),
-          status_(work_.target_status),
-          received_(work_.variables, 0)
+    DirectRun(Place const& place, Work work)
+        : place_(place), work_(std::move(work)), status_(work_.target_status), received_(work_.variables, 0)
     {
         if (work_.spoiled || !status_ || work_.tracks.empty()) return;
         vectors_.reserve(std::min<std::size_t>(work_.tracks.size(), IOV_MAX));
@@ -78,7 +74,7 @@ private:
     void flush()
     {
         if (vectors_.empty()) return;
-        if (status_) writing_ ? write() : read();
+        if (status_) work_.writing ? write() : read();
         ++times_.calls;
         place_.exchange->beat();
         vectors_.clear();
@@ -111,7 +107,6 @@ private:
 
     Place place_;
     Work work_;
-    bool writing_;
     core::Status status_;
     std::vector<std::uint64_t> received_;
     Times times_;
@@ -128,9 +123,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Run> start_direct(Place const& place, Work work, bool writing)
+std::unique_ptr<Run> start_direct(Place const& place, Work work)
 {
-    return std::make_unique<DirectRun>(place, std::move(work), writing);
+    return std::make_unique<DirectRun>(place, std::move(work));
 }
 
 }  // namespace tapioca::engine

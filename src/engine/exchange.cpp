@@ -17,9 +17,15 @@ constexpr std::size_t to_line(std::size_t bytes)
 }
 
 /// Counters of one rank, one per partition, on cache lines of its own.
-std::size_t filled_row(int ranks)
+std::size_t row_of(int lanes)
 {
-    return to_line(static_cast<std::size_t>(ranks) * sizeof(Counter)) / sizeof(Counter);
+    return to_line(static_cast<std::size_t>(lanes) * sizeof(Counter)) / sizeof(Counter);
+}
+
+void raise(Counter& counter, std::uint64_t ticket)
+{
+    auto now = counter.load(std::memory_order_relaxed);
+    while (now < ticket && !counter.compare_exchange_weak(now, ticket, std::memory_order_relaxed)) {}
 }
 
 }  // namespace
@@ -42,25 +48,27 @@ struct alignas(line) Exchange::Cell {
 struct alignas(line) Exchange::Lane {
     alignas(line) Counter drained;
     alignas(line) Counter touched[most_buffers];
+    alignas(line) Slot slots[most_buffers];
 };
 
-std::size_t Exchange::bytes(int ranks)
+std::size_t Exchange::bytes(int ranks, int lanes)
 {
     auto const n = static_cast<std::size_t>(ranks);
-    return sizeof(Header) + n * sizeof(Cell) + n * sizeof(Lane) + n * filled_row(ranks) * sizeof(Counter) +
-           to_line(n * most_buffers * sizeof(Block));
+    return sizeof(Header) + n * sizeof(Cell) + static_cast<std::size_t>(lanes) * sizeof(Lane) +
+           2 * n * row_of(lanes) * sizeof(Counter) + to_line(n * most_buffers * sizeof(Block));
 }
 
-Exchange::Exchange(std::byte* memory, int ranks, int rank)
-    : ranks_(ranks), rank_(rank), filled_per_rank_(filled_row(ranks))
+Exchange::Exchange(std::byte* memory, int ranks, int rank, int lanes)
+    : ranks_(ranks), rank_(rank), lane_count_(lanes), row_(row_of(lanes))
 {
     // Zeroed memory is a valid state of all of these: lock-free atomics and plain integers.
     auto const n = static_cast<std::size_t>(ranks);
     auto const take = [&memory](std::size_t bytes) { return std::exchange(memory, memory + bytes); };
     header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
     cells_ = reinterpret_cast<Cell*>(take(n * sizeof(Cell)));
-    lanes_ = reinterpret_cast<Lane*>(take(n * sizeof(Lane)));
-    filled_ = reinterpret_cast<Counter*>(take(n * filled_per_rank_ * sizeof(Counter)));
+    lanes_ = reinterpret_cast<Lane*>(take(static_cast<std::size_t>(lanes) * sizeof(Lane)));
+    filled_ = reinterpret_cast<Counter*>(take(n * row_ * sizeof(Counter)));
+    taken_ = reinterpret_cast<Counter*>(take(n * row_ * sizeof(Counter)));
     blocks_ = reinterpret_cast<Block*>(take(n * most_buffers * sizeof(Block)));
 }
 
@@ -71,7 +79,20 @@ Exchange::Cell& Exchange::cell(int rank) const
 
 Counter& Exchange::filled(std::size_t partition, int rank) const
 {
-    return filled_[static_cast<std::size_t>(rank) * filled_per_rank_ + partition];
+    return filled_[static_cast<std::size_t>(rank) * row_ + partition];
+}
+
+Counter& Exchange::taken(std::size_t partition, int rank) const
+{
+    return taken_[static_cast<std::size_t>(rank) * row_ + partition];
+}
+
+std::uint64_t Exchange::least(Counter* rows, std::size_t partition) const
+{
+    auto least = std::numeric_limits<std::uint64_t>::max();
+    for (std::size_t at = partition, rank = 0; rank < static_cast<std::size_t>(ranks_); ++rank, at += row_)
+        least = std::min(least, rows[at].load(std::memory_order_acquire));
+    return least;
 }
 
 void Exchange::set_filled(std::size_t partition, std::uint64_t ticket)
@@ -81,10 +102,22 @@ void Exchange::set_filled(std::size_t partition, std::uint64_t ticket)
 
 std::uint64_t Exchange::least_filled(std::size_t partition) const
 {
-    auto least = std::numeric_limits<std::uint64_t>::max();
-    for (int rank = 0; rank < ranks_; ++rank)
-        least = std::min(least, filled(partition, rank).load(std::memory_order_acquire));
-    return least;
+    return least(filled_, partition);
+}
+
+void Exchange::set_taken(std::size_t partition, std::uint64_t ticket)
+{
+    taken(partition, rank_).store(ticket, std::memory_order_release);
+}
+
+std::uint64_t Exchange::least_taken(std::size_t partition) const
+{
+    return least(taken_, partition);
+}
+
+Exchange::Slot& Exchange::slot(std::size_t partition, std::size_t buffer) const
+{
+    return lanes_[partition].slots[buffer];
 }
 
 Counter& Exchange::drained(std::size_t partition) const
@@ -104,9 +137,12 @@ Counter& Exchange::claimed() const
 
 void Exchange::raise_claimed(std::uint64_t ticket)
 {
-    auto& counter = header_->claimed;
-    auto now = counter.load(std::memory_order_relaxed);
-    while (now < ticket && !counter.compare_exchange_weak(now, ticket, std::memory_order_relaxed)) {}
+    raise(header_->claimed, ticket);
+}
+
+void Exchange::raise_drained(std::size_t partition, std::uint64_t ticket)
+{
+    raise(lanes_[partition].drained, ticket);
 }
 
 Exchange::Block& Exchange::block(std::size_t slot) const
@@ -182,8 +218,9 @@ std::uint64_t Exchange::activity() const
     for (int rank = 0; rank < ranks_; ++rank) {
         auto const& c = cell(rank);
         sum += c.arrived.load(std::memory_order_relaxed) + c.consumed.load(std::memory_order_relaxed) +
-               c.beats.load(std::memory_order_relaxed) + lanes_[rank].drained.load(std::memory_order_relaxed);
+               c.beats.load(std::memory_order_relaxed);
     }
+    for (int lane = 0; lane < lane_count_; ++lane) sum += lanes_[lane].drained.load(std::memory_order_relaxed);
     return sum;
 }
 

@@ -39,9 +39,18 @@ public:
         Counter valid;  ///< bytes of the block that the file has
     };
 
-    static std::size_t bytes(int ranks);
-    /// `memory` is zeroed, shared by all ranks, aligned to a cache line, and outlives this.
-    Exchange(std::byte* memory, int ranks, int rank);
+    /// What the ranks of a node have gathered for another node: claimed and filled in the slot of a lane's buffer.
+    struct Slot {
+        Counter claimed;  ///< bytes, also of those that did not fit
+        Counter filled;   ///< bytes in the slot
+        Counter strays;   ///< entries that did not fit and travel by themselves
+        Counter reply;    ///< reading: bytes asked for
+    };
+
+    static std::size_t bytes(int ranks, int lanes);
+    /// `memory` is zeroed, shared by all ranks, aligned to a cache line, and outlives this. There is a lane for every
+    /// partition.
+    Exchange(std::byte* memory, int ranks, int rank, int lanes);
 
     [[nodiscard]] int ranks() const { return ranks_; }
     [[nodiscard]] int rank() const { return rank_; }
@@ -52,6 +61,14 @@ public:
     [[nodiscard]] Counter& drained(std::size_t partition) const;
     /// Bytes that ranks put into this buffer in the current round.
     [[nodiscard]] Counter& touched(std::size_t partition, std::size_t buffer) const;
+
+    // between nodes: on the nodes without the partition's aggregator, drained() are the rounds sent, or those
+    // whose replies have come, of which every rank says what it needs next
+    [[nodiscard]] Slot& slot(std::size_t partition, std::size_t buffer) const;
+    /// A node that took no part in a partition's last steps catches up.
+    void raise_drained(std::size_t partition, std::uint64_t ticket);
+    void set_taken(std::size_t partition, std::uint64_t ticket);
+    [[nodiscard]] std::uint64_t least_taken(std::size_t partition) const;
 
     // reading
     [[nodiscard]] Counter& claimed() const;
@@ -108,15 +125,19 @@ private:
     [[nodiscard]] std::span<std::byte const> mail_of(int rank) const;
     [[nodiscard]] Cell& cell(int rank) const;
     [[nodiscard]] Counter& filled(std::size_t partition, int rank) const;
+    [[nodiscard]] Counter& taken(std::size_t partition, int rank) const;
+    [[nodiscard]] std::uint64_t least(Counter* rows, std::size_t partition) const;
 
     int ranks_;
     int rank_;
+    int lane_count_;
     std::uint64_t posts_ = 0;
     Header* header_;
     Cell* cells_;
     Lane* lanes_;
     Counter* filled_;
-    std::size_t filled_per_rank_;
+    Counter* taken_;
+    std::size_t row_;  ///< counters of a rank in filled_ and taken_
     Block* blocks_;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/pool.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -11,19 +12,26 @@
 
 namespace tapioca::engine {
 
-core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm)
+namespace {
+
+/// On one node a rank aggregates at most one partition of the node's; on several any rank of them may.
+int lanes_of(comm::Team const& team)
+{
+    return team.nodes().size() == 1 ? team.node_size() : std::min(team.size(), plan::most_partitions);
+}
+
+}  // namespace
+
+core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
 {
     if (auto const existing = comm::attached(comm)) return std::static_pointer_cast<Pool>(existing);
 
-    auto team = std::make_shared<comm::Team>(comm);
-    if (team->node_size() != team->size())
-        return core::fail(Errc::unsupported, fmt::format("the communicator's {} ranks span several nodes: this version "
-                                                         "serves ranks that share one",
-                                                         team->size()));
+    auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
-    auto control = comm::Segment::create(team->node(), Exchange::bytes(team->node_size()));
-    if (!control) return tl::unexpected(control.error());
+    auto control = comm::Segment::create(team->node(), Exchange::bytes(team->node_size(), lanes_of(*team)));
+    auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
+    if (!status) return tl::unexpected(status.error());
     std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(*control)));
     comm::attach(comm, pool);
     return pool;
@@ -34,11 +42,15 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
       team_(*team_holder_),
       cores_(cores),
       control_(std::move(control)),
-      exchange_(control_.data(), team_.node_size(), team_.node_rank()),
-      worker_(cores)
+      exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
+      worker_(cores),
+      least_cores_(team_.least(CPU_COUNT(&cores))),
+      messages_(team_.all()),
+      net_{&messages_, nullptr, &tally_, team_.my_node()}
 {
-    tickets.write.resize(static_cast<std::size_t>(team_.node_size()), 0);
+    tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
+    if (several_nodes()) patience_.poll = [this] { messages_.progress(); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
         std::fprintf(stderr,
@@ -49,36 +61,115 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
     };
 }
 
-bool Pool::holds(plan::Route const& route) const
+bool Pool::holds(Site const& site, bool one_sided) const
 {
-    return route.way == plan::Way::direct ||
-           (buffer_bytes(route) <= buffers_.bytes() && map_bytes(route) <= maps_.bytes());
+    return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() && (!one_sided || window_.open());
 }
 
-core::Status Pool::prepare(plan::Route const& route, bool background, bool needs_worker)
+core::Status Pool::prepare(Site const& site, bool background, bool needs_worker)
 {
-    if (route.way == plan::Way::aggregated) {
-        auto status = grow(buffers_, buffer_bytes(route));
-        if (status) status = grow(maps_, map_bytes(route));
-        if (!status) return status;
-    }
-    if (!background) return {};
+    auto status = grow(buffers_, site.bytes());
+    if (status) status = grow(maps_, site.map_bytes());
+    if (!status || !background) return status;
     return agree(needs_worker ? worker_.launch() : core::Status());
+}
+
+core::Status Pool::prepare_window()
+{
+    if (window_.open()) return {};
+    if (no_windows_.empty()) {
+        meet();
+        auto window = comm::Window::create(team_.all(), buffers_.data(), buffers_.bytes());
+        if (window) {
+            window_ = std::move(*window);
+            net_.window = &window_;
+            return {};
+        }
+        no_windows_ = window.error().text;
+    }
+    return core::fail(Errc::unsupported, no_windows_);
 }
 
 core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
 {
     if (bytes <= segment.bytes()) return {};
-    (void)agree({});            // all are here: MPI would wait for a rank that never comes without a time-out
+    meet();
+    if (&segment == &buffers_) window_.free();
     segment = comm::Segment();  // nobody uses it between steps; given back first, so that both need not fit
     auto larger = comm::Segment::create(team_.node(), bytes);
-    if (!larger) return tl::unexpected(larger.error());
-    segment = std::move(*larger);
-    return {};
+    auto status = larger ? core::Status() : tl::unexpected(larger.error());
+    if (several_nodes()) status = agree(status);  // else all ranks have the answer already
+    if (status) segment = std::move(*larger);
+    return status;
 }
+
+void Pool::closed()
+{
+    if (--open_files_ == 0) window_.free();
+}
+
+void Pool::meet()
+{
+    (void)agree({});
+}
+
+core::Status Pool::agree(core::Status const& local)
+{
+    if (!several_nodes()) return exchange_.agree(local, patience_);
+    if (abandoned()) return Exchange::lost();
+    auto const size = static_cast<std::uint64_t>(team_.size());
+    agreement_.start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
+    wait_until(patience_, "the other ranks to arrive", [&] { return agreement_.done(); });
+    auto const failed = agreement_.values()[0];
+    return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
+}
+
+void Pool::announce(Direction mine, bool spoiled)
+{
+    if (!several_nodes()) return exchange_.announce(tickets.step, mine);
+    tally_.start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+}
+
+Pool::Direction Pool::announced()
+{
+    if (!several_nodes()) return exchange_.announced(tickets.step);
+    if (!tally_.done()) return Direction::unknown;
+    return tally_.values()[says_read]    ? Direction::read
+           : tally_.values()[says_write] ? Direction::write
+                                         : Direction::none;
+}
+
+void Pool::all_began()
+{
+    if (several_nodes()) wait_until(patience_, "the other ranks to start the step", [&] { return tally_.done(); });
+}
+
+namespace {
+
+void add_summaries(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+{
+    for (int i = 0; i < *count; ++i) {
+        pattern::Summary one;
+        pattern::Summary total;
+        std::memcpy(&one, static_cast<std::byte*>(in) + static_cast<std::size_t>(i) * sizeof one, sizeof one);
+        auto* const at = static_cast<std::byte*>(in_out) + static_cast<std::size_t>(i) * sizeof total;
+        std::memcpy(&total, at, sizeof total);
+        total.add(one);
+        std::memcpy(at, &total, sizeof total);
+    }
+}
+
+}  // namespace
 
 core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Status const& local)
 {
+    if (several_nodes()) {
+        auto const agreed = agree(local);
+        if (!agreed) return tl::unexpected(agreed.error());
+        auto total = mine;
+        team_.reduce(&total, sizeof total, add_summaries);
+        return total;
+    }
     auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
     std::vector<std::byte> mail(bytes, bytes + sizeof mine);
     if (!local) {
@@ -101,6 +192,10 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
 
 core::Result<std::string> Pool::broadcast(std::string text)
 {
+    if (several_nodes()) {
+        meet();
+        return comm::broadcast(team_.all(), std::move(text));
+    }
     bool fits = true;
     auto const mine = team_.rank() == 0 ? std::as_bytes(std::span(text)) : std::span<std::byte const>();
     auto const shared = exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
@@ -114,7 +209,13 @@ core::Result<std::string> Pool::broadcast(std::string text)
 
 Place Pool::place()
 {
-    return {&exchange_, buffers_.data(), maps_.data(), &worker_, &patience_};
+    return {&exchange_,
+            buffers_.data(),
+            maps_.data(),
+            &worker_,
+            &patience_,
+            team_.rank(),
+            several_nodes() ? &net_ : nullptr};
 }
 
 }  // namespace tapioca::engine

@@ -3,38 +3,60 @@
 
 #include <memory>
 
+#include "comm/messages.hpp"
 #include "comm/segment.hpp"
 #include "comm/team.hpp"
+#include "comm/window.hpp"
 #include "engine/run.hpp"
 
 namespace tapioca::engine {
 
 class Pool {
 public:
-    /// The pool of `comm`, made at the first call. Collective.
-    static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm);
+    /// The pool of `comm`, made at the first call. Collective. Rank 0's `ranks_per_node` counts, then.
+    static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm, int ranks_per_node);
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;
 
     [[nodiscard]] comm::Team const& team() const { return team_; }
-    [[nodiscard]] int cores() const { return CPU_COUNT(&cores_); }
+    /// Of a node; of the one with the fewest.
+    [[nodiscard]] int cores() const { return least_cores_; }
+    [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
 
-    /// Whether there is memory for `route`. The same on all ranks.
-    [[nodiscard]] bool holds(plan::Route const& route) const;
-    /// Makes sure that the memory for `route` is there and, for a step in the background, the worker of the ranks
+    /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
+    [[nodiscard]] bool holds(Site const& site, bool one_sided) const;
+    /// Makes sure that the memory for a route is there and, for a step in the background, the worker of the ranks
     /// that need it. Collective; waits for nobody the second time.
-    core::Status prepare(plan::Route const& route, bool background, bool needs_worker);
+    core::Status prepare(Site const& site, bool background, bool needs_worker);
+    /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
+    core::Status prepare_window();
 
     [[nodiscard]] Place place();
-    /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match.
+
+    // The beginning of a step: what every rank says of it, and what all said.
+    using Direction = Exchange::Direction;
+    /// Collective, but waits for nobody.
+    void announce(Direction mine, bool spoiled);
+    /// What somebody announced, once that is known; none if nobody moves anything.
+    [[nodiscard]] Direction announced();
+    /// Waits until all have begun the step; in the end every rank must.
+    void all_began();
+
+    /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match. On several
+    /// nodes only the ranks of this one learn it.
     void abandon() { exchange_.abandon(); }
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
-    core::Status agree(core::Status const& local) { return exchange_.agree(local, patience_); }
+    /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
+    core::Status agree(core::Status const& local);
     /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
     /// `text` of rank 0 on every rank. Collective.
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
     [[nodiscard]] Patience& patience() { return patience_; }
+
+    /// A file that was opened is closed: with the last one the window is given back. Collective.
+    void opened() { ++open_files_; }
+    void closed();
 
     Tickets tickets;
     bool in_flight = false;  ///< a step was started and not waited for
@@ -42,6 +64,8 @@ public:
 private:
     Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control);
     core::Status grow(comm::Segment& segment, std::uint64_t bytes);
+    /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
+    void meet();
 
     std::shared_ptr<comm::Team> team_holder_;
     comm::Team const& team_;
@@ -52,6 +76,16 @@ private:
     Exchange exchange_;
     Patience patience_;
     target::Worker worker_;
+    int least_cores_;
+    int open_files_ = 0;
+
+    // on several nodes
+    comm::Messages messages_;
+    comm::Window window_;
+    comm::Reduction tally_;
+    comm::Reduction agreement_;
+    std::string no_windows_;  ///< why the MPI refused one
+    Net net_;
 };
 
 }  // namespace tapioca::engine

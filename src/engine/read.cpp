@@ -22,13 +22,12 @@ public:
     {
         auto const& readers = work_.route->ranks;
         main_.status = work_.target_status;
-        reader_ = std::find(readers.begin(), readers.end(), place_.exchange->rank()) != readers.end();
+        reader_ = std::find(readers.begin(), readers.end(), place_.rank) != readers.end();
         if (!work_.spoiled)
             for (auto const& track : work_.tracks) cursors_.emplace_back(*track.layout);
         publish();
         // One thread reads ahead while the application computes.
-        if (work_.background && place_.exchange->rank() == readers.front())
-            place_.worker->start([this] { read_ahead(); });
+        if (work_.background && place_.rank == readers.front()) place_.worker->start([this] { read_ahead(); });
     }
     ReadRun(ReadRun const&) = delete;
     ReadRun& operator=(ReadRun const&) = delete;

@@ -1,14 +1,17 @@
-// Run: one step under way on one rank. The same protocol for processes and for threads; no MPI.
+// Run: one step under way on one rank. Within a node the same protocol for processes and for threads, without MPI.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "core/result.hpp"
 #include "engine/exchange.hpp"
+#include "engine/net.hpp"
+#include "engine/site.hpp"
 #include "pattern/variable.hpp"
 #include "plan/plan.hpp"
 #include "target/target.hpp"
@@ -27,10 +30,11 @@ struct Track {
 struct Tickets {
     std::uint64_t step = 0;
     std::uint64_t read = 0;
-    std::vector<std::uint64_t> write;  ///< per partition
+    std::vector<std::uint64_t> lanes;  ///< per partition
 
-    /// What the next step starts from, after one with this schedule.
-    void pass(plan::Schedule const& schedule, bool wrote);
+    /// What the next step starts from, after one with this schedule: through lanes, or through the ring of a node
+    /// that reads.
+    void pass(plan::Schedule const& schedule, bool through_lanes);
 };
 
 /// What a rank spent its time on, in seconds, and what it moved.
@@ -49,17 +53,24 @@ struct Place {
     std::byte* maps = nullptr;     ///< shared; all zero between steps
     target::Worker* worker = nullptr;
     Patience const* patience = nullptr;
+    int rank = 0;              ///< in the communicator
+    Net const* net = nullptr;  ///< on several nodes
 };
 
 /// What is to be done.
 struct Work {
     plan::Route const* route = nullptr;
+    Site const* site = nullptr;
+    bool writing = true;
+    bool every_byte = false;  ///< all ranks together move every byte from the first to the last
     plan::Schedule schedule;
     std::int64_t base = 0;
     std::vector<Track> tracks;
     std::size_t variables = 0;
     target::Target* target = nullptr;  ///< null on ranks that do no I/O
     core::Status target_status;        ///< why target is null on a rank that should do I/O
+    /// Opens the target on a rank that was not meant to need it.
+    std::function<target::Target*(core::Status& why_not)> open_target;
     Tickets tickets;
     bool spoiled = false;     ///< this rank's input is bad: take part, move nothing
     bool background = false;  ///< start() rather than finish(): use the worker where the main thread could do it
@@ -85,11 +96,10 @@ public:
 
 std::unique_ptr<Run> start_write(Place const& place, Work work);
 std::unique_ptr<Run> start_read(Place const& place, Work work);
-std::unique_ptr<Run> start_direct(Place const& place, Work work, bool writing);
-
-/// Bytes of shared memory that a route needs on a node, for its buffers and for its maps.
-std::uint64_t buffer_bytes(plan::Route const& route);
-std::uint64_t map_bytes(plan::Route const& route);
+std::unique_ptr<Run> start_remote_read(Place const& place, Work work);
+std::unique_ptr<Run> start_direct(Place const& place, Work work);
+/// The one that the route asks for.
+std::unique_ptr<Run> start(Place const& place, Work work);
 
 /// Adds the seconds of its life to `total`.
 class Stopwatch {

@@ -1,11 +1,14 @@
-// Writing through aggregators: ranks copy into the shared buffers, each partition's aggregator drains them: its
-// worker between start() and wait(), else its main thread whenever that has nothing to copy, so that a blocking
-// step has no more threads than ranks.
+// Writing through aggregators: ranks copy into the shared buffers of the aggregators on their node, and gather what
+// other nodes' aggregators get. Each partition's aggregator drains its buffers: its worker between start() and wait(),
+// else its main thread whenever that has nothing to copy, so that a blocking step has no more threads than ranks.
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "core/units.hpp"
 #include "engine/copy.hpp"
+#include "engine/inbox.hpp"
+#include "engine/outbox.hpp"
 #include "engine/run.hpp"
 #include "engine/valid_map.hpp"
 
@@ -28,13 +31,23 @@ public:
             publish(p);
         }
         auto const& aggregators = work_.route->ranks;
-        auto const mine = std::find(aggregators.begin(), aggregators.end(), place_.exchange->rank());
-        if (mine == aggregators.end()) return;
-        own_ = static_cast<std::size_t>(mine - aggregators.begin());
-        auto const rounds = work_.schedule.partitions[own_].rounds;
-        done_ = ticket(own_, 0);
-        end_ = ticket(own_, rounds);
-        if (work_.background && rounds > 0) place_.worker->start([this] { drain_all(); });
+        auto const mine = std::find(aggregators.begin(), aggregators.end(), place_.rank);
+        bool const aggregates = mine != aggregators.end();
+        if (aggregates) {
+            own_ = static_cast<std::size_t>(mine - aggregators.begin());
+            done_ = ticket(own_, 0);
+            end_ = ticket(own_, work_.schedule.partitions[own_].rounds);
+        }
+        if (work_.route->networked()) {
+            for (std::size_t p = 0; p < partitions; ++p) place_.exchange->raise_drained(p, ticket(p, 0));
+            outbox_.emplace(place_, work_);
+            if (aggregates)
+                inbox_.emplace(place_, work_, own_, [this](std::int64_t round, wire::Runs runs, std::byte const* data) {
+                    take_in(round, runs, data);
+                });
+            arrived_.store(0, std::memory_order_relaxed);
+        }
+        if (work_.background && end_ > done_) place_.worker->start([this] { drain_all(); });
     }
     WriteRun(WriteRun const&) = delete;
     WriteRun& operator=(WriteRun const&) = delete;
@@ -42,26 +55,34 @@ public:
     {
         abandoned_.store(true, std::memory_order_relaxed);
         place_.worker->wait();
+        if (outbox_ && !place_.net->messages->idle()) place_.net->messages->drop();
     }
 
     bool advance(bool helping) override
     {
+        if (one_sided()) {
+            if (helping && !put_all_) put_all();
+            return put_all_;
+        }
         for (;;) {
+            bool const moved = outbox_ && pump();
             auto const soonest = std::min_element(next_.begin(), next_.end());
-            if (soonest == next_.end() || *soonest == none) return true;
+            bool const all_filled = soonest == next_.end() || *soonest == none;
+            if (all_filled && (!outbox_ || outbox_->done())) return true;
             auto const partition = static_cast<std::size_t>(soonest - next_.begin());
-            auto const drained = place_.exchange->drained(partition).load(std::memory_order_acquire);
-            auto const buffers = static_cast<std::uint64_t>(work_.route->buffers);
-            if (ticket(partition, *soonest) < drained + buffers)
+            if (!all_filled && is_free(partition, *soonest))
                 fill(partition, *soonest);
-            else if (!helping || !drain_ready())
+            else if (!moved && (!helping || !drain_ready()))
                 return false;
         }
     }
 
     core::Status settle() override
     {
-        wait_until(*place_.patience, "the aggregator's own writes", [&] { return over() || (drain_ready(), over()); });
+        wait_until(*place_.patience, "the aggregator's own writes", [&] {
+            if (outbox_ && !one_sided()) pump();
+            return over() || (drain_ready(), over());
+        });
         place_.worker->wait();
         return status_;
     }
@@ -85,7 +106,7 @@ private:
 
     [[nodiscard]] std::uint64_t ticket(std::size_t partition, std::int64_t round) const
     {
-        return work_.tickets.write[partition] + static_cast<std::uint64_t>(round);
+        return work_.tickets.lanes[partition] + static_cast<std::uint64_t>(round);
     }
     [[nodiscard]] std::size_t buffer_of(std::int64_t round) const
     {
@@ -97,11 +118,14 @@ private:
     }
     [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
     {
-        return place_.buffers + buffer_number(partition, round) * work_.route->round_bytes;
+        return place_.buffers + work_.site->buffer(partition, buffer_of(round));
     }
-    [[nodiscard]] std::size_t buffer_number(std::size_t partition, std::int64_t round) const
+    [[nodiscard]] bool one_sided() const { return outbox_ && work_.route->network.transport == plan::Transport::rma; }
+    /// True if the buffer, or the slot, of a round has been emptied of the round before in it.
+    [[nodiscard]] bool is_free(std::size_t partition, std::int64_t round) const
     {
-        return partition * static_cast<std::size_t>(work_.route->buffers) + buffer_of(round);
+        auto const drained = place_.exchange->drained(partition).load(std::memory_order_acquire);
+        return ticket(partition, round) < drained + static_cast<std::uint64_t>(work_.route->buffers);
     }
     /// File offset of a buffer's first byte, relative to the base.
     [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const
@@ -110,7 +134,7 @@ private:
     }
     [[nodiscard]] ValidMap map(std::size_t partition, std::int64_t round) const
     {
-        auto* const bytes = place_.maps + buffer_number(partition, round) * work_.route->map_bytes();
+        auto* const bytes = place_.maps + work_.site->map(partition, buffer_of(round));
         return {reinterpret_cast<std::uint64_t*>(bytes), work_.route->granule, origin(partition, round)};
     }
 
@@ -128,7 +152,10 @@ private:
 
     void fill(std::size_t partition, std::int64_t round)
     {
-        {
+        if (!work_.site->is_home(partition)) {
+            Stopwatch const watch(copying_);
+            hand_over(partition, round);
+        } else {
             Stopwatch const watch(copying_);
             auto* const to = buffer(partition, round);
             auto const start = origin(partition, round);
@@ -146,6 +173,99 @@ private:
                 .fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
         }
         publish(partition);
+    }
+
+    /// What another node's aggregator gets.
+    void hand_over(std::size_t partition, std::int64_t round)
+    {
+        auto const limit = work_.schedule.round_end(partition, round) - work_.base;
+        auto const tracks = cursors(partition);
+        for (std::size_t t = 0; t < tracks.size(); ++t) {
+            runs_.clear();
+            for (pattern::Run run; tracks[t].next(limit, run);) runs_.push_back(run);
+            outbox_->add_data(partition, round, runs_, work_.tracks[t].data, work_.route->dense || tracks.size() == 1);
+        }
+    }
+
+    /// What another node sent for this aggregator; already in its place if `data` is null.
+    void take_in(std::int64_t round, wire::Runs runs, std::byte const* data)
+    {
+        Stopwatch const watch(copying_);
+        auto const start = origin(own_, round);
+        auto valid = map(own_, round);
+        std::int64_t bytes = 0;
+        for (pattern::Run run; runs.next(run);) {
+            if (data) copy_in(buffer(own_, round), 0, run, data);
+            run.offset += start;
+            if (!work_.route->dense) valid.mark(run);
+            bytes += run.length * run.count;
+        }
+        place_.exchange->touched(own_, buffer_of(round))
+            .fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+    }
+
+    /// Sends and receives what can be. True if something moved.
+    bool pump()
+    {
+        bool moved = place_.net->messages->poll();
+        clear_to_drain();
+        moved = outbox_->pump() || moved;
+        if (!inbox_) return moved;
+        auto const drained = place_.exchange->drained(own_).load(std::memory_order_acquire);
+        auto const open = static_cast<std::int64_t>(drained - ticket(own_, 0)) + work_.route->buffers;
+        moved = inbox_->pump(open) || moved;
+        note_arrived();
+        return moved;
+    }
+
+    /// Nothing is written before it is known that every rank has what it declared.
+    void clear_to_drain()
+    {
+        if (cleared_ || !place_.net->tally->done()) return;
+        cleared_ = true;
+        if (place_.net->tally->values()[says_spoiled] != 0) place_.exchange->spoil(work_.tickets.step);
+        note_arrived();
+    }
+    void note_arrived()
+    {
+        if (cleared_ && inbox_) arrived_.store(ticket(own_, inbox_->ready()), std::memory_order_release);
+    }
+
+    /// One-sided: all ranks go through the rounds together. What is put between two fences is there after the second.
+    void put_all()
+    {
+        wait_until(*place_.patience, "the other ranks to start the step", [&] {
+            clear_to_drain();
+            return cleared_;
+        });
+        if (inbox_) inbox_->clear();
+        std::int64_t rounds = 0;
+        for (auto const& partition : work_.schedule.partitions) rounds = std::max(rounds, partition.rounds);
+        for (std::int64_t round = 0; round <= rounds; ++round) {
+            if (round < rounds) fill_round(round);
+            place_.net->window->fence();
+            if (round > 0) {
+                outbox_->free_round(round - 1);
+                if (inbox_ && round - 1 < work_.schedule.partitions[own_].rounds) inbox_->unload_round(round - 1);
+                note_arrived();
+            }
+            if (round < rounds) outbox_->put_round(round);
+        }
+        put_all_ = true;
+    }
+    /// This rank's pieces of a round, as soon as there is room; and its own buffer is ready for those of others.
+    void fill_round(std::int64_t round)
+    {
+        auto const wait_for = [&](std::size_t partition) {
+            wait_until(*place_.patience, "a free buffer",
+                       [&] { return is_free(partition, round) || (drain_ready(), false); });
+        };
+        if (inbox_ && round < work_.schedule.partitions[own_].rounds) wait_for(own_);
+        for (std::size_t p = 0; p < next_.size(); ++p)
+            if (next_[p] == round) {
+                wait_for(p);
+                fill(p, round);
+            }
     }
 
     /// True when all of this aggregator's rounds are written, or nobody will fill the rest.
@@ -171,10 +291,11 @@ private:
     bool drain_ready()
     {
         if (end_ == 0 || busy_.exchange(true, std::memory_order_acquire)) return false;
-        auto const ready = std::min(place_.exchange->least_filled(own_), end_);
+        auto const ready =
+            std::min({place_.exchange->least_filled(own_), arrived_.load(std::memory_order_acquire), end_});
         bool const any = ready > done_;
         if (any) {
-            drain_round(own_, static_cast<std::int64_t>(done_ - work_.tickets.write[own_]));
+            drain_round(own_, static_cast<std::int64_t>(done_ - work_.tickets.lanes[own_]));
             ++done_;
             // A rank that has data further on than there are buffers waits for one: nobody filled what lies between.
             auto const window = done_ - 1 + static_cast<std::uint64_t>(work_.route->buffers);
@@ -189,7 +310,7 @@ private:
     [[nodiscard]] bool untouched(std::uint64_t begin, std::uint64_t end) const
     {
         for (auto t = begin; t < end; ++t) {
-            auto const round = static_cast<std::int64_t>(t - work_.tickets.write[own_]);
+            auto const round = static_cast<std::int64_t>(t - work_.tickets.lanes[own_]);
             if (place_.exchange->touched(own_, buffer_of(round)).load(std::memory_order_relaxed) != 0) return false;
         }
         return true;
@@ -239,6 +360,14 @@ private:
     std::vector<std::uint64_t> received_;
     double copying_ = 0;
 
+    // between nodes, on the main thread
+    std::optional<Outbox> outbox_;
+    std::optional<Inbox> inbox_;
+    std::vector<pattern::Run> runs_;
+    bool cleared_ = false;  ///< the tally is there
+    bool put_all_ = false;
+    std::atomic<std::uint64_t> arrived_ = UINT64_MAX;  ///< ticket before which other nodes' data is all there
+
     // of whichever thread holds busy_
     std::atomic<bool> busy_ = false;
     std::size_t own_ = 0;     ///< this aggregator's partition
@@ -260,26 +389,24 @@ std::unique_ptr<Run> start_write(Place const& place, Work work)
     return std::make_unique<WriteRun>(place, std::move(work));
 }
 
-std::uint64_t buffer_bytes(plan::Route const& route)
-{
-    return core::multiply(static_cast<std::uint64_t>(route.aggregators * route.buffers), route.round_bytes);
-}
-
-std::uint64_t map_bytes(plan::Route const& route)
-{
-    return core::multiply(static_cast<std::uint64_t>(route.aggregators * route.buffers), route.map_bytes());
-}
-
-void Tickets::pass(plan::Schedule const& schedule, bool wrote)
+void Tickets::pass(plan::Schedule const& schedule, bool through_lanes)
 {
     ++step;
     for (std::size_t p = 0; p < schedule.partitions.size(); ++p) {
         auto const rounds = static_cast<std::uint64_t>(schedule.partitions[p].rounds);
-        if (wrote)
-            write[p] += rounds;
+        if (through_lanes)
+            lanes[p] += rounds;
         else
             read += rounds;
     }
+}
+
+std::unique_ptr<Run> start(Place const& place, Work work)
+{
+    if (work.route->way == plan::Way::direct) return start_direct(place, std::move(work));
+    if (work.writing) return start_write(place, std::move(work));
+    if (work.route->networked()) return start_remote_read(place, std::move(work));
+    return start_read(place, std::move(work));
 }
 
 }  // namespace tapioca::engine

@@ -123,20 +123,37 @@ Summary summarise(Variables const& variables)
 
 std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end, std::size_t bins)
 {
-    std::vector<std::uint64_t> counts(bins, 0);
     auto const width = std::max<std::int64_t>(1, core::divide_up(end - begin, static_cast<std::int64_t>(bins)));
+    std::vector<std::int64_t> edges{begin};
+    for (std::size_t i = 0; i < bins; ++i) edges.push_back(end - edges.back() < width ? end : edges.back() + width);
+    return bytes_between(variables, edges);
+}
+
+std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges)
+{
+    std::vector<std::uint64_t> counts(edges.size() - 1, 0);
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
             Cursor cursor(layout);
-            while (cursor.position() != no_offset) {
-                auto const bin = (cursor.position() - begin) / width;
-                auto const start = begin + bin * width;
-                auto const limit = end - start < width ? end : start + width;
-                for (Run run; cursor.next(limit, run);)
-                    counts[static_cast<std::size_t>(bin)] += static_cast<std::uint64_t>(run.length * run.count);
+            cursor.seek(edges.front());
+            while (cursor.position() < edges.back()) {
+                auto const next = std::upper_bound(edges.begin(), edges.end(), cursor.position());
+                auto& count = counts[static_cast<std::size_t>(next - edges.begin()) - 1];
+                for (Run run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
             }
         }
     return counts;
+}
+
+bool touches(Variables const& variables, std::int64_t begin, std::int64_t end)
+{
+    for (auto const& variable : variables)
+        for (auto const& layout : variable->layouts()) {
+            Cursor cursor(layout);
+            cursor.seek(begin);
+            if (cursor.position() < end) return true;
+        }
+    return false;
 }
 
 }  // namespace tapioca::pattern

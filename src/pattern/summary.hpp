@@ -45,4 +45,10 @@ Summary summarise(Variables const& variables);
 std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end,
                                      std::size_t bins);
 
+/// Bytes between each two neighbours of `edges`, which ascend.
+std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges);
+
+/// True if some byte lies in [begin, end).
+bool touches(Variables const& variables, std::int64_t begin, std::int64_t end);
+
 }  // namespace tapioca::pattern

@@ -19,6 +19,14 @@ std::string short_list(std::vector<int> const& values)
     return fmt::format("{}, ... {}", fmt::join(head, ", "), values.back());
 }
 
+std::string describe(Network const& network)
+{
+    return fmt::format("        {} of the data cross nodes by {}, at most {} into one and {} out of one\n",
+                       core::format_bytes(network.crossing_bytes),
+                       network.transport == Transport::rma ? "put and get" : "messages",
+                       core::format_bytes(network.most_in_bytes), core::format_bytes(network.most_out_bytes));
+}
+
 std::string describe(char const* verb, Route const& route, std::int64_t block_bytes)
 {
     std::string text;
@@ -36,6 +44,7 @@ std::string describe(char const* verb, Route const& route, std::int64_t block_by
                                 p.rounds == 1 ? "" : "s");
         }
         if (rounds.partitions.size() > 16) text += fmt::format("        and {} more\n", rounds.partitions.size() - 16);
+        if (route.networked()) text += describe(route.network);
         if (!route.dense)
             text += fmt::format("        the pattern may have holes: a map of 1 bit per {} keeps them untouched\n",
                                 core::format_bytes(route.granule));
@@ -72,9 +81,10 @@ std::string explain(Plan const& plan, std::vector<std::string> const& settings)
 {
     auto const& job = plan.job;
     auto const& pattern = job.pattern;
-    auto text = fmt::format("plan for {} rank{} on {} core{} of one node, file system {} with {}-byte blocks\n",
-                            job.ranks, job.ranks == 1 ? "" : "s", job.cores, job.cores == 1 ? "" : "s",
-                            job.storage.name, job.storage.block_bytes);
+    auto const where = job.nodes == 1 ? std::string("of one node") : fmt::format("of each of {} nodes", job.nodes);
+    auto text = fmt::format("plan for {} rank{} on {} core{} {}, file system {} with {}-byte blocks\n", job.ranks,
+                            job.ranks == 1 ? "" : "s", job.cores, job.cores == 1 ? "" : "s", where, job.storage.name,
+                            job.storage.block_bytes);
     text += fmt::format("  data  {} in {} piece{} on {} of the ranks, bytes {} to {}{}\n",
                         core::format_bytes(pattern.bytes), pattern.pieces, pattern.pieces == 1 ? "" : "s",
                         pattern.ranks_with_data, pattern.bytes == 0 ? 0 : pattern.begin, pattern.end,

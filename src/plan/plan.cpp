@@ -20,6 +20,7 @@ constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffer
 
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
+constexpr std::uint64_t most_network_round = core::GiB;  // MPI counts bytes with an int
 
 double as_double(std::uint64_t value)
 {
@@ -150,6 +151,10 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
     route.round_bytes =
         job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
+    if (job.nodes > 1 && route.round_bytes > most_network_round) {
+        route.notes.push_back("between nodes a buffer has at most 1 GiB");
+        route.round_bytes = most_network_round;
+    }
 }
 
 /// Shrinks the buffers until they and the bookkeeping fit under the cap.
@@ -205,7 +210,7 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
 
 int wanted_aggregators(Job const& job, int streams)
 {
-    return std::clamp(job.options.nbaggr.value_or(streams), 1, job.ranks);
+    return std::clamp(job.options.nbaggr.value_or(streams), 1, std::min(job.ranks, most_partitions));
 }
 
 int write_partitions(Job const& job)
@@ -213,7 +218,17 @@ int write_partitions(Job const& job)
     // Writers need cores, and pages can be populated only where all of them will be written.
     bool const one = job.storage.reserve == machine::Reserve::populate && !job.pattern.dense();
     auto const by_cores = one ? 1 : std::min(job.storage.write_streams, job.cores * 3 / 8);
-    return wanted_aggregators(job, std::min(by_cores, job.ranks) < 3 ? 1 : by_cores);
+    auto const streams = std::min(by_cores, job.ranks) < 3 ? 1 : by_cores;
+    // A node without an aggregator would leave half of its link unused.
+    auto const per_node = (std::max(streams, job.nodes) + job.nodes - 1) / job.nodes;
+    return wanted_aggregators(job, per_node * job.nodes);
+}
+
+/// Messages carry a node's part of a round: rounds grow with the nodes, so that messages stay large.
+std::uint64_t network_round(Job const& job, std::uint64_t round)
+{
+    if (job.nodes == 1) return round;
+    return std::max(round, std::min<std::uint64_t>(16 * core::MiB, job.nodes * 128 * core::KiB));
 }
 
 void note_fewer(Job const& job, Route& route)
@@ -248,9 +263,9 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
 
     auto& write = plan.write;
     write.aggregators = write_partitions(job);
-    choose_buffers(
-        job, write,
-        populates(job, write.aggregators) ? job.storage.parallel_write_round_bytes : job.storage.write_round_bytes);
+    choose_buffers(job, write,
+                   network_round(job, populates(job, write.aggregators) ? job.storage.parallel_write_round_bytes
+                                                                        : job.storage.write_round_bytes));
     write.dense = job.pattern.dense();
     if (write.dense && (job.storage.reserve == machine::Reserve::allocate || populates(job, write.aggregators)))
         write.reserve = job.storage.reserve;
@@ -262,13 +277,16 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (auto status = keep_cap(job, write, "writing"); !status) return tl::unexpected(status.error());
 
     auto& read = plan.read;
-    read.aggregators = wanted_aggregators(job, job.storage.read_streams);
-    choose_buffers(job, read, most_read_round);
+    // Between nodes the aggregators that wrote also read: what they wrote is in their caches.
+    read.aggregators = job.nodes > 1 ? write_partitions(job) : wanted_aggregators(job, job.storage.read_streams);
+    choose_buffers(job, read, network_round(job, most_read_round));
     read.dense = true;  // a reader takes what the file has
     choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
                pieces_fill_blocks(job) || sparse(job));
     read.ranks = spread(read.aggregators, job.ranks);
-    if (read.way == Way::aggregated) read.cuts = {job.pattern.begin, job.pattern.end};
+    if (read.way == Way::aggregated)
+        read.cuts = job.nodes > 1 ? balanced_cuts(job, read.aggregators, histogram)
+                                  : std::vector<std::int64_t>{job.pattern.begin, job.pattern.end};
     note_fewer(job, read);
     if (auto status = keep_cap(job, read, "reading"); !status) return tl::unexpected(status.error());
     return plan;

@@ -19,7 +19,8 @@ struct Job {
     machine::Storage storage;
     Options options;
     int ranks = 1;
-    int cores = 1;  ///< that the ranks may use together
+    int cores = 1;  ///< that the ranks of a node may use together
+    int nodes = 1;
 };
 
 enum class Way {
@@ -33,6 +34,23 @@ enum class Reason {
     small_pieces,  ///< direct access would move whole blocks for parts of them
 };
 
+enum class Transport { p2p, rma };
+
+/// How a route crosses nodes. Empty on one node.
+struct Network {
+    Transport transport = Transport::p2p;
+    std::vector<int> homes;                 ///< per partition: the node of its aggregator
+    std::vector<std::vector<int>> feeders;  ///< per partition: the other nodes that may have data in it, ascending
+    std::vector<std::vector<int>> senders;  ///< the rank of each feeder that sends what its node has gathered
+    std::vector<std::uint64_t> slot_bytes;  ///< per node: room for what it sends to one aggregator in one round
+    std::uint64_t crossing_bytes = 0;       ///< of a step's data, at base 0
+    std::uint64_t most_in_bytes = 0;        ///< into one node
+    std::uint64_t most_out_bytes = 0;       ///< out of one node
+
+    /// The feeder's place among the feeders of `partition`, or -1.
+    [[nodiscard]] int feeder_number(std::size_t partition, int node) const;
+};
+
 struct Candidate {
     std::string name;
     double seconds = 0;
@@ -42,7 +60,7 @@ struct Candidate {
 struct Route {
     Way way = Way::direct;
     int aggregators = 0;             ///< writers with a partition each, or readers that share one
-    std::vector<int> ranks;          ///< of the aggregators, ascending
+    std::vector<int> ranks;          ///< of the aggregators, partition by partition
     std::vector<std::int64_t> cuts;  ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
     std::uint64_t round_bytes = 0;   ///< size of a buffer
     int buffers = 0;                 ///< per aggregator
@@ -53,6 +71,7 @@ struct Route {
     int considered = 0;       ///< aggregators of the aggregated candidate
     double aggregated_s = 0;  ///< its predicted time
     double direct_s = 0;
+    Network network;
     std::vector<std::string> notes;  ///< where an option was adapted
 
     /// Predicted times, the chosen way first; and why it was chosen.
@@ -62,6 +81,8 @@ struct Route {
     [[nodiscard]] std::uint64_t map_bytes() const;
     /// Buffers and maps together.
     [[nodiscard]] std::uint64_t memory_per_aggregator() const;
+    /// True if the data crosses nodes on its way to the aggregators.
+    [[nodiscard]] bool networked() const { return !network.homes.empty(); }
 };
 
 struct Plan {
@@ -74,9 +95,30 @@ struct Plan {
 /// byte between the first and the last is written once.
 bool wants_histogram(Job const& job);
 inline constexpr std::size_t histogram_bins = 512;
+inline constexpr int most_partitions = 4096;
 
 /// Fails only if the memory cap cannot be kept. Without a histogram, partitions are cut evenly.
 core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram);
+
+/// How many bytes a node has in a partition. A node whose data lies so near that shifting the step may bring it into
+/// the partition is named, with no bytes.
+struct Weight {
+    int node = 0;
+    std::size_t partition = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// True if the plan needs connect(): it aggregates, and on several nodes.
+bool wants_weights(Plan const& plan);
+/// The cuts for which to weigh.
+std::vector<std::int64_t> const& weighed_cuts(Plan const& plan);
+
+/// Chooses the aggregators' nodes and ranks and who sends to whom. `nodes` are the ranks of each node.
+/// Fails only if the memory cap cannot be kept.
+core::Status connect(Plan& plan, std::vector<std::vector<int>> const& nodes, std::vector<Weight> weights);
+
+/// Without windows, the other transport does; `why` is what the MPI said.
+void refuse_rma(Plan& plan, std::string const& why);
 
 /// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions and rounds
 /// are multiples of the block in the file, whatever the base.

@@ -128,6 +128,10 @@ std::vector<Row> const& table()
          [](Options const& options) {
              return options.direct ? Text(direct_words[static_cast<std::size_t>(*options.direct)]) : Text();
          }},
+        word_row("transport", "p2p or rma", "how data crosses nodes: p2p (messages, default) or rma (put and get)",
+                 {"p2p", "rma"}, &Options::transport),
+        int_row("ranks_per_node", "pretend that every so many ranks are a node, 1 to 65536", 1, 65536,
+                &Options::ranks_per_node),
         bytes_row("memory", "cap for the buffers and bookkeeping of a process", &Options::memory),
         bool_row("devnull", "gather, but do not write", &Options::devnull),
         bool_row("check", "check that ranks pass the same arguments and do not overlap", &Options::check),
@@ -153,9 +157,8 @@ std::vector<Row> const& table()
 }
 
 /// Names of the design that later versions will serve: better refused than ignored.
-constexpr std::array<std::string_view, 11> reserved = {"transport",      "model", "persistency",   "platform",
-                                                       "ranks_per_node", "stage", "stage_mapping", "stage_sync",
-                                                       "stage_drain",    "off",   "files"};
+constexpr std::array<std::string_view, 9> reserved = {"model",      "persistency", "platform", "stage", "stage_mapping",
+                                                      "stage_sync", "stage_drain", "off",      "files"};
 /// Names that belong to sites' module files.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 /// Standard MPI-IO hints that mean the same as ours.
@@ -269,7 +272,7 @@ std::string help()
     for (auto const& row : table()) {
         std::string name(row.name);
         std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-        text += fmt::format("  TAPIOCA_{:<11} {}\n", name, row.meaning);
+        text += fmt::format("  TAPIOCA_{:<14} {}\n", name, row.meaning);
     }
     return text;
 }

@@ -81,20 +81,23 @@ private:
 class Seat {
 public:
     Seat(Memory const& control, Memory const& buffers, Memory const& maps, int ranks, int rank)
-        : exchange(control.data(), ranks, rank), worker(machine::allowed_cores()), rank_(rank)
+        : exchange(control.data(), ranks, rank, ranks), worker(machine::allowed_cores()), rank_(rank)
     {
         patience.crowded = true;
-        tickets.write.resize(static_cast<std::size_t>(ranks), 0);
-        place = {&exchange, buffers.data(), maps.data(), &worker, &patience};
+        tickets.lanes.resize(static_cast<std::size_t>(ranks), 0);
+        place = {&exchange, buffers.data(), maps.data(), &worker, &patience, rank, nullptr};
         launched = worker.launch();
     }
 
     std::unique_ptr<engine::Run> start(Scene& scene, target::Target* target, core::Status const& target_status = {})
     {
         auto const& route = scene.route();
+        site_ = std::make_unique<engine::Site>(route, 0);
         auto const& variables = scene.patterns[static_cast<std::size_t>(rank_)].all();
         engine::Work work;
         work.route = &route;
+        work.site = site_.get();
+        work.writing = scene.writing;
         work.base = scene.base;
         work.spoiled = scene.spoiled_rank == rank_;
         work.background = scene.background;
@@ -111,9 +114,7 @@ public:
             work.target_status = target_status;
         }
         tickets.pass(work.schedule, scene.writing);
-        if (route.way == plan::Way::direct) return engine::start_direct(place, std::move(work), scene.writing);
-        if (scene.writing) return engine::start_write(place, std::move(work));
-        return engine::start_read(place, std::move(work));
+        return engine::start(place, std::move(work));
     }
 
     /// All of a step, as the library does it.
@@ -139,6 +140,7 @@ public:
 
 private:
     int rank_;
+    std::unique_ptr<engine::Site> site_;
 };
 
 /// Runs `body(seat, rank)` on a thread for each rank, with buffers large enough for all `scenes`.
@@ -148,10 +150,11 @@ inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::functio
     std::uint64_t maps = 0;
     for (auto const& scene : scenes)
         for (auto const* const route : {&scene.plan.write, &scene.plan.read}) {
-            buffers = std::max(buffers, engine::buffer_bytes(*route));
-            maps = std::max(maps, engine::map_bytes(*route));
+            engine::Site const site(*route, 0);
+            buffers = std::max(buffers, site.bytes());
+            maps = std::max(maps, site.map_bytes());
         }
-    Memory const control(engine::Exchange::bytes(ranks));
+    Memory const control(engine::Exchange::bytes(ranks, ranks));
     Memory const buffer_memory(buffers);
     Memory const map_memory(maps);
     std::vector<std::thread> threads;

@@ -1,0 +1,102 @@
+#include "comm/messages.hpp"
+
+#include <utility>
+
+namespace tapioca::comm {
+
+MPI_Request& Messages::add(Done done)
+{
+    if (free_.empty()) {
+        free_.push_back(static_cast<int>(requests_.size()));
+        requests_.push_back(MPI_REQUEST_NULL);
+        done_.emplace_back();
+        finished_.emplace_back();
+    }
+    auto const place = static_cast<std::size_t>(free_.back());
+    free_.pop_back();
+    done_[place] = std::move(done);
+    ++under_way_;
+    return requests_[place];
+}
+
+void Messages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
+{
+    // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
+    MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &add(std::move(done)));
+}
+
+void Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
+{
+    MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_, &add(std::move(done)));
+}
+
+std::optional<std::vector<std::byte>> Messages::take(int tag)
+{
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    MPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &message, &status);
+    if (!found) return std::nullopt;
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    std::vector<std::byte> data(static_cast<std::size_t>(bytes));
+    MPI_Mrecv(data.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    return data;
+}
+
+bool Messages::poll()
+{
+    if (under_way_ == 0) {
+        progress();
+        return false;
+    }
+    int count = 0;
+    MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
+    if (count == MPI_UNDEFINED || count == 0) return false;
+    // What is called may add requests: the list of the finished is copied first.
+    std::vector<int> const finished(finished_.begin(), finished_.begin() + count);
+    for (int const place : finished) {
+        auto const done = std::exchange(done_[static_cast<std::size_t>(place)], nullptr);
+        free_.push_back(place);
+        --under_way_;
+        done();
+    }
+    return true;
+}
+
+void Messages::progress()
+{
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+}
+
+void Messages::drop()
+{
+    for (auto& request : requests_)
+        if (request != MPI_REQUEST_NULL) {
+            MPI_Cancel(&request);
+            MPI_Request_free(&request);
+        }
+    requests_.clear();
+    done_.clear();
+    free_.clear();
+    finished_.clear();
+    under_way_ = 0;
+}
+
+void Reduction::start(MPI_Comm comm, std::vector<std::uint64_t> values)
+{
+    mine_ = std::move(values);
+    values_.assign(mine_.size(), 0);
+    MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_UINT64_T, MPI_MAX, comm,
+                   &request_);
+}
+
+bool Reduction::done()
+{
+    int flag = 0;
+    MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    return flag != 0;
+}
+
+}  // namespace tapioca::comm

@@ -1,0 +1,68 @@
+// Messages: sends and receives under way between ranks. The caller polls; nothing here waits.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tapioca::comm {
+
+/// Local, all of it. Messages of a pair of ranks and a tag arrive in the order in which they were sent.
+class Messages {
+public:
+    explicit Messages(MPI_Comm comm) : comm_(comm) {}
+    Messages(Messages const&) = delete;
+    Messages& operator=(Messages const&) = delete;
+
+    using Done = std::function<void()>;
+    /// `bytes` must stay valid until poll() has called `done`.
+    void send(std::span<std::byte const> bytes, int to, int tag, Done done);
+    /// Receives at most `bytes`.
+    void receive(std::span<std::byte> bytes, int from, int tag, Done done);
+    /// A message with `tag` from any rank, if one is there.
+    std::optional<std::vector<std::byte>> take(int tag);
+
+    /// Calls what is done; lets MPI get on in any case. True if something was done.
+    bool poll();
+    /// Only lets MPI get on.
+    void progress();
+    [[nodiscard]] bool idle() const { return under_way_ == 0; }
+    /// Forgets everything under way, without telling the other side: for a step that is given up.
+    void drop();
+
+private:
+    MPI_Request& add(Done done);
+
+    MPI_Comm comm_;
+    std::vector<MPI_Request> requests_;
+    std::vector<Done> done_;
+    std::vector<int> free_;
+    std::vector<int> finished_;
+    std::size_t under_way_ = 0;
+};
+
+/// The greatest of every rank's values, computed while the ranks go on.
+class Reduction {
+public:
+    Reduction() = default;
+    Reduction(Reduction const&) = delete;
+    Reduction& operator=(Reduction const&) = delete;
+
+    /// Collective over `comm`, but waits for nobody.
+    void start(MPI_Comm comm, std::vector<std::uint64_t> values);
+    /// True when values() holds the result, or nothing was started.
+    bool done();
+    [[nodiscard]] std::vector<std::uint64_t> const& values() const { return values_; }
+
+private:
+    MPI_Request request_ = MPI_REQUEST_NULL;
+    std::vector<std::uint64_t> mine_;
+    std::vector<std::uint64_t> values_;
+};
+
+}  // namespace tapioca::comm

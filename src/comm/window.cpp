@@ -1,0 +1,66 @@
+#include "comm/window.hpp"
+
+#include <utility>
+
+#include "comm/team.hpp"
+
+namespace tapioca::comm {
+
+Window::Window(Window&& other) noexcept : window_(std::exchange(other.window_, MPI_WIN_NULL)) {}
+
+Window& Window::operator=(Window&& other) noexcept
+{
+    std::swap(window_, other.window_);
+    return *this;
+}
+
+core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint64_t bytes)
+{
+    // An error here must come back instead of ending the job, and only here.
+    MPI_Comm own = MPI_COMM_NULL;
+    MPI_Comm_dup(comm, &own);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    Window window;
+    auto const code = MPI_Win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, own, &window.window_);
+    MPI_Comm_free(&own);
+    core::Status status;
+    if (code != MPI_SUCCESS) {
+        char text[MPI_MAX_ERROR_STRING] = {};
+        int length = 0;
+        MPI_Error_string(code, text, &length);
+        window.window_ = MPI_WIN_NULL;
+        status =
+            core::fail(Errc::unsupported, "MPI_Win_create: " + std::string(text, static_cast<std::size_t>(length)));
+    }
+    auto const agreed = agree(comm, status);
+    if (!agreed) return tl::unexpected(agreed.error());
+    MPI_Win_set_errhandler(window.window_, MPI_ERRORS_ARE_FATAL);
+    window.fence();
+    return window;
+}
+
+void Window::free()
+{
+    if (window_ == MPI_WIN_NULL || !mpi_is_active()) return;
+    fence();
+    MPI_Win_free(&window_);
+}
+
+void Window::fence()
+{
+    MPI_Win_fence(0, window_);
+}
+
+void Window::put(std::span<std::byte const> bytes, int to, std::uint64_t at)
+{
+    auto const count = static_cast<int>(bytes.size());
+    MPI_Put(bytes.data(), count, MPI_BYTE, to, static_cast<MPI_Aint>(at), count, MPI_BYTE, window_);
+}
+
+void Window::get(std::span<std::byte> bytes, int from, std::uint64_t at)
+{
+    auto const count = static_cast<int>(bytes.size());
+    MPI_Get(bytes.data(), count, MPI_BYTE, from, static_cast<MPI_Aint>(at), count, MPI_BYTE, window_);
+}
+
+}  // namespace tapioca::comm

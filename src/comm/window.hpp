@@ -1,0 +1,39 @@
+// Window: memory of a rank that others put into and get from, in epochs that all ranks open and close together.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/result.hpp"
+
+namespace tapioca::comm {
+
+class Window {
+public:
+    Window() = default;
+    Window(Window&& other) noexcept;
+    Window& operator=(Window&& other) noexcept;
+    /// Gives the window back without waiting for anybody, unless MPI has been finalised: free() first.
+    ~Window() = default;
+
+    /// Over `bytes` at `memory`. Collective over `comm`; the same answer on all ranks. Some MPIs refuse windows on
+    /// some networks.
+    static core::Result<Window> create(MPI_Comm comm, std::byte* memory, std::uint64_t bytes);
+    /// Collective.
+    void free();
+
+    [[nodiscard]] bool open() const { return window_ != MPI_WIN_NULL; }
+    /// Ends one epoch and begins the next: what was put and got before is there. Collective.
+    void fence();
+    /// Local, within an epoch; `bytes` must stay as they are until fence().
+    void put(std::span<std::byte const> bytes, int to, std::uint64_t at);
+    void get(std::span<std::byte> bytes, int from, std::uint64_t at);
+
+private:
+    MPI_Win window_ = MPI_WIN_NULL;
+};
+
+}  // namespace tapioca::comm

@@ -1,0 +1,53 @@
+// Site: where things lie in a node's shared memory while it runs a route.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace tapioca::engine {
+
+/// A partition whose aggregator is on this node has its buffers here, followed by the landing places of its
+/// feeders' messages. A partition whose aggregator is elsewhere, and which this node feeds, has slots: one a buffer,
+/// where the node's ranks gather what is to be sent.
+class Site {
+public:
+    Site(plan::Route const& route, int node);
+
+    /// Bytes of the segments; the same on every node, so that all decide alike whether there is enough.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t map_bytes() const { return map_bytes_; }
+
+    [[nodiscard]] bool is_home(std::size_t partition) const { return map_at_[partition] != nowhere; }
+    /// In the memory of the aggregator's node.
+    [[nodiscard]] std::uint64_t buffer(std::size_t partition, std::size_t buffer) const
+    {
+        return home_at_[partition] + buffer * round_bytes_;
+    }
+    [[nodiscard]] std::uint64_t map(std::size_t partition, std::size_t buffer) const
+    {
+        return map_at_[partition] + buffer * map_step_;
+    }
+    [[nodiscard]] std::uint64_t slot(std::size_t partition, std::size_t buffer) const
+    {
+        return slot_at_[partition] + buffer * slot_step_;
+    }
+    /// In the memory of the aggregator's node. `side` is 0 or 1; one-sided transport has two places per feeder.
+    [[nodiscard]] std::uint64_t landing(std::size_t partition, std::size_t feeder, std::size_t side = 0) const;
+
+private:
+    static constexpr std::uint64_t nowhere = UINT64_MAX;
+
+    plan::Route const* route_;
+    std::uint64_t round_bytes_;
+    std::uint64_t map_step_;
+    std::uint64_t slot_step_ = 0;
+    std::vector<std::uint64_t> home_at_;
+    std::vector<std::uint64_t> slot_at_;
+    std::vector<std::uint64_t> map_at_;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t map_bytes_ = 0;
+};
+
+}  // namespace tapioca::engine

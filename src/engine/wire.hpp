@@ -1,0 +1,84 @@
+// The messages between nodes: where pieces lie in a round, in a few bytes, and the pieces themselves.
+//
+//   message   Heading, then entries one after the other, each of one rank
+//   entry     EntryHeading, its runs, its bytes (unless they travel otherwise)
+//   runs      per run, as variable-length integers: gap from the end of the run before (zigzag), length, count, and
+//             for a count above 1 the gap between pieces
+//
+// A regular pattern takes some ten bytes a round, an irregular one three to four bytes a piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pattern/layout.hpp"
+
+namespace tapioca::engine::wire {
+
+/// Rounds are counted within a partition and a step.
+struct Heading {
+    std::int64_t round = 0;      ///< that the entries belong to; -1 in a message that only tells what follows
+    std::int64_t following = 0;  ///< the next round that this node has data in, or the number of rounds
+    std::uint32_t bytes = 0;     ///< of the entries
+    std::uint32_t strays = 0;    ///< entries of this round that come as messages of their own
+    std::uint64_t reply = 0;     ///< reading: bytes of the reply
+};
+
+enum class Way : std::uint32_t {
+    inside,  ///< the bytes follow the runs
+    apart,   ///< the bytes are a message from `rank`
+    placed,  ///< the bytes were put into the round's buffer
+    none,    ///< reading: the runs are a request; or, without runs, nothing
+};
+
+struct EntryHeading {
+    std::uint32_t run_bytes = 0;
+    Way way = Way::inside;
+    std::int32_t rank = 0;
+    std::uint32_t data_bytes = 0;
+    std::uint64_t data_at = 0;  ///< reading: where in the reply
+};
+
+/// A stray entry is a message of its own: this, then the entry.
+struct StrayHeading {
+    std::int64_t round = 0;
+    std::int32_t node = 0;
+    std::int32_t unused = 0;
+};
+
+/// A slot for reading has room for requests, and from here on for the reply: how many bytes from the round's first on
+/// the file has, as 64 bits, and the bytes.
+constexpr std::size_t reply_at(std::size_t slot_bytes)
+{
+    return slot_bytes / 9 / 64 * 64;
+}
+
+/// Appends the runs, with offsets relative to `origin`.
+void encode(std::span<pattern::Run const> runs, std::int64_t origin, std::vector<std::byte>& to);
+
+/// Takes runs from `from`; buffer positions count from 0. False at the end.
+class Runs {
+public:
+    explicit Runs(std::span<std::byte const> from) : from_(from) {}
+    bool next(pattern::Run& run);
+
+private:
+    std::uint64_t number();
+
+    std::span<std::byte const> from_;
+    std::int64_t end_ = 0;
+    std::int64_t buffer_ = 0;
+};
+
+/// One entry of a message.
+struct Entry {
+    EntryHeading heading;
+    std::span<std::byte const> runs;
+    std::span<std::byte const> data;  ///< empty unless inside
+};
+/// Takes the first entry off `bytes`.
+Entry take_entry(std::span<std::byte const>& bytes);
+
+}  // namespace tapioca::engine::wire

@@ -1,0 +1,228 @@
+// Placing the aggregators of several nodes, and who sends to whom.
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "core/units.hpp"
+#include "plan/plan.hpp"
+
+namespace tapioca::plan {
+
+namespace {
+
+constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for what it gathers to send
+constexpr std::uint64_t least_slot = 64 * core::KiB;
+
+using Nodes = std::vector<std::vector<int>>;
+
+std::size_t index(int value)
+{
+    return static_cast<std::size_t>(value);
+}
+
+/// Aggregators that each node takes: as equal as the ranks on the nodes allow.
+std::vector<int> shares(std::size_t partitions, Nodes const& nodes)
+{
+    auto most = static_cast<int>((partitions + nodes.size() - 1) / nodes.size());
+    std::vector<int> result;
+    for (int total = 0; total < static_cast<int>(partitions); ++most) {
+        result.clear();
+        for (auto const& ranks : nodes) result.push_back(std::min(most, static_cast<int>(ranks.size())));
+        total = std::accumulate(result.begin(), result.end(), 0);
+    }
+    return result;
+}
+
+/// Each partition to the node with the most data in it, as long as that one has room.
+std::vector<int> choose_homes(std::size_t partitions, std::vector<int> const& shares, std::vector<Weight> weights)
+{
+    std::stable_sort(weights.begin(), weights.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
+    auto room = shares;
+    std::vector<int> homes(partitions, -1);
+    for (auto const& weight : weights) {
+        if (weight.bytes == 0 || homes[weight.partition] >= 0 || room[index(weight.node)] == 0) continue;
+        homes[weight.partition] = weight.node;
+        --room[index(weight.node)];
+    }
+    std::size_t node = 0;
+    for (auto& home : homes) {
+        if (home >= 0) continue;
+        while (room[node] == 0) ++node;
+        home = static_cast<int>(node);
+        --room[node];
+    }
+    return homes;
+}
+
+/// The aggregators of a node on ranks spread evenly over it.
+std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
+{
+    std::vector<int> count(nodes.size(), 0);
+    for (int const home : homes) ++count[index(home)];
+    std::vector<int> next(nodes.size(), 0);
+    std::vector<int> ranks;
+    for (int const home : homes) {
+        auto const& on_node = nodes[index(home)];
+        auto const place = static_cast<std::size_t>(next[index(home)]++) * on_node.size() / index(count[index(home)]);
+        ranks.push_back(on_node[place]);
+    }
+    return ranks;
+}
+
+/// Ranks that do not aggregate send, if there are any; several share the work of their node.
+void choose_senders(Route& route, Nodes const& nodes)
+{
+    auto const& network = route.network;
+    std::set<int> const aggregators(route.ranks.begin(), route.ranks.end());
+    std::vector<std::vector<int>> candidates;
+    for (auto const& ranks : nodes) {
+        candidates.emplace_back();
+        std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(candidates.back()),
+                     [&](int rank) { return !aggregators.contains(rank); });
+        if (candidates.back().empty()) candidates.back() = ranks;
+    }
+    route.network.senders.clear();
+    for (std::size_t p = 0; p < network.feeders.size(); ++p) {
+        std::vector<int> senders;
+        for (int const node : network.feeders[p]) {
+            auto const& ranks = candidates[index(node)];
+            senders.push_back(ranks[p % ranks.size()]);
+        }
+        route.network.senders.push_back(std::move(senders));
+    }
+}
+
+void count_crossing(Network& network, std::vector<Weight> const& weights, std::size_t nodes)
+{
+    std::vector<std::uint64_t> in(nodes, 0);
+    std::vector<std::uint64_t> out(nodes, 0);
+    for (auto const& weight : weights) {
+        auto const home = network.homes[weight.partition];
+        if (home == weight.node) continue;
+        network.crossing_bytes += weight.bytes;
+        in[index(home)] += weight.bytes;
+        out[index(weight.node)] += weight.bytes;
+    }
+    network.most_in_bytes = *std::max_element(in.begin(), in.end());
+    network.most_out_bytes = *std::max_element(out.begin(), out.end());
+}
+
+/// Room for a message: all of a round if `budget` allows, which it does unless a node feeds very many aggregators.
+void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget)
+{
+    auto& network = route.network;
+    std::vector<std::uint64_t> fed(nodes, 0);
+    for (auto const& feeders : network.feeders)
+        for (int const node : feeders) ++fed[index(node)];
+    auto const whole = route.round_bytes + route.round_bytes / 8 + 4 * core::KiB;
+    network.slot_bytes.assign(nodes, 0);
+    for (std::size_t node = 0; node < nodes; ++node) {
+        if (fed[node] == 0) continue;
+        auto const share = budget / (fed[node] * static_cast<std::uint64_t>(route.buffers));
+        network.slot_bytes[node] = std::clamp(share, std::min(least_slot, whole), whole) / 64 * 64;
+    }
+}
+
+/// The most that the slots cost one process: its share of its node's, and those of its feeders where it aggregates.
+std::uint64_t slot_memory(Route const& route, Nodes const& nodes)
+{
+    auto const& network = route.network;
+    std::vector<std::uint64_t> own(nodes.size(), 0);
+    std::uint64_t most_landing = 0;
+    for (auto const& feeders : network.feeders) {
+        std::uint64_t landing = 0;
+        for (int const node : feeders) {
+            landing += network.slot_bytes[index(node)];
+            own[index(node)] += network.slot_bytes[index(node)] * static_cast<std::uint64_t>(route.buffers);
+        }
+        most_landing = std::max(most_landing, landing * (network.transport == Transport::rma ? 2 : 1));
+    }
+    std::uint64_t most_share = 0;
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+        most_share = std::max(most_share, own[node] / nodes[node].size());
+    return most_landing + most_share;
+}
+
+core::Status connect_route(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights)
+{
+    if (route.way == Way::direct) return {};
+    auto& network = route.network;
+    auto const partitions = route.cuts.size() - 1;
+    network.transport = job.options.transport.value_or("p2p") == "rma" ? Transport::rma : Transport::p2p;
+    network.homes = choose_homes(partitions, shares(partitions, nodes), weights);
+    route.ranks = choose_ranks(network.homes, nodes);
+    network.feeders.assign(partitions, {});
+    for (auto const& weight : weights)
+        if (weight.node != network.homes[weight.partition]) network.feeders[weight.partition].push_back(weight.node);
+    for (auto& feeders : network.feeders) std::sort(feeders.begin(), feeders.end());
+    choose_senders(route, nodes);
+    count_crossing(network, weights, nodes.size());
+    if (network.transport == Transport::rma && route.buffers < 2) {
+        route.buffers = 2;
+        route.notes.push_back("rma takes two buffers at least");
+    }
+
+    // With put and get all ranks go through all rounds together, also through those without data.
+    auto const rounds = schedule(route, job.storage.block_bytes, 0);
+    std::int64_t most_rounds = 0;
+    for (auto const& partition : rounds.partitions) most_rounds = std::max(most_rounds, partition.rounds);
+    auto const needed = job.pattern.bytes / route.round_bytes / static_cast<std::uint64_t>(partitions);
+    if (network.transport == Transport::rma && static_cast<std::uint64_t>(most_rounds) > 64 + 4 * needed) {
+        network.transport = Transport::p2p;
+        route.notes.push_back("most rounds have no data: p2p instead of rma");
+    }
+
+    auto budget = slots_budget;
+    choose_slots(route, nodes.size(), budget);
+    if (!job.options.memory) return {};
+    auto const cap = *job.options.memory;
+    auto const total = [&] {
+        return job.pattern.most_bookkeeping_bytes + route.memory_per_aggregator() + slot_memory(route, nodes);
+    };
+    for (; total() > cap && budget > least_slot; budget /= 2) choose_slots(route, nodes.size(), budget);
+    if (total() > cap)
+        return core::fail(Errc::memory,
+                          fmt::format("crossing {} nodes needs {} and TAPIOCA_MEMORY allows {}: raise it", nodes.size(),
+                                      core::format_bytes(total()), core::format_bytes(cap)));
+    return {};
+}
+
+}  // namespace
+
+int Network::feeder_number(std::size_t partition, int node) const
+{
+    auto const& list = feeders[partition];
+    auto const at = std::lower_bound(list.begin(), list.end(), node);
+    return at != list.end() && *at == node ? static_cast<int>(at - list.begin()) : -1;
+}
+
+bool wants_weights(Plan const& plan)
+{
+    return plan.job.nodes > 1 && (plan.write.way == Way::aggregated || plan.read.way == Way::aggregated);
+}
+
+std::vector<std::int64_t> const& weighed_cuts(Plan const& plan)
+{
+    return plan.write.way == Way::aggregated ? plan.write.cuts : plan.read.cuts;
+}
+
+core::Status connect(Plan& plan, std::vector<std::vector<int>> const& nodes, std::vector<Weight> weights)
+{
+    auto status = connect_route(plan.job, plan.write, nodes, weights);
+    if (status) status = connect_route(plan.job, plan.read, nodes, weights);
+    return status;
+}
+
+void refuse_rma(Plan& plan, std::string const& why)
+{
+    for (auto* const route : {&plan.write, &plan.read})
+        if (route->networked() && route->network.transport == Transport::rma) {
+            route->network.transport = Transport::p2p;
+            route->notes.push_back("p2p instead of rma: " + why);
+        }
+}
+
+}  // namespace tapioca::plan
