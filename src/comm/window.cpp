@@ -35,20 +35,58 @@ core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint6
     auto const agreed = agree(comm, status);
     if (!agreed) return tl::unexpected(agreed.error());
     MPI_Win_set_errhandler(window.window_, MPI_ERRORS_ARE_FATAL);
-    window.fence();
     return window;
 }
 
 void Window::free()
 {
     if (window_ == MPI_WIN_NULL || !mpi_is_active()) return;
-    fence();
     MPI_Win_free(&window_);
 }
 
-void Window::fence()
+namespace {
+
+/// Groups are needed only for the call.
+template <class Call>
+void with_group(MPI_Win window, std::vector<int> const& ranks, Call call)
 {
-    MPI_Win_fence(0, window_);
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Win_get_group(window, &all);
+    MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
+    call(some);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+}
+
+}  // namespace
+
+void Window::post(std::vector<int> const& origins)
+{
+    with_group(window_, origins, [this](MPI_Group group) { MPI_Win_post(group, 0, window_); });
+}
+
+bool Window::test()
+{
+    int flag = 0;
+    MPI_Win_test(window_, &flag);
+    return flag != 0;
+}
+
+void Window::start(int target)
+{
+    with_group(window_, {target}, [this](MPI_Group group) { MPI_Win_start(group, 0, window_); });
+}
+
+void Window::complete()
+{
+    MPI_Win_complete(window_);
+}
+
+void Window::fence(Row row)
+{
+    int const what = row == Row::first ? MPI_MODE_NOPRECEDE : row == Row::last ? MPI_MODE_NOSUCCEED : 0;
+    MPI_Win_fence(what, window_);
 }
 
 void Window::put(std::span<std::byte const> bytes, int to, std::uint64_t at)

@@ -1,4 +1,5 @@
-// Window: memory of a rank that others put into and get from, in epochs that all ranks open and close together.
+// Window: memory of a rank that others put into and get from, in epochs: of a target and those who put into it, or of
+// all ranks together.
 #pragma once
 
 #include <mpi.h>
@@ -6,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -26,9 +28,22 @@ public:
     void free();
 
     [[nodiscard]] bool open() const { return window_ != MPI_WIN_NULL; }
-    /// Ends one epoch and begins the next: what was put and got before is there. Collective.
-    void fence();
-    /// Local, within an epoch; `bytes` must stay as they are until fence().
+
+    /// The target lets `origins` put into its memory, each once. Local.
+    void post(std::vector<int> const& origins);
+    /// True when all origins have completed: what they put is there. Local.
+    bool test();
+    /// An origin puts into the memory of `target`: waits for its post().
+    void start(int target);
+    /// What was put has left.
+    void complete();
+
+    /// Ends one epoch of all ranks and begins the next: what was put and got before is there. Collective. The `first`
+    /// of a row only begins one, the `last` only ends one.
+    enum class Row { first, between, last };
+    void fence(Row row);
+
+    /// Local, within an epoch; `bytes` must stay as they are until its end.
     void put(std::span<std::byte const> bytes, int to, std::uint64_t at);
     void get(std::span<std::byte> bytes, int from, std::uint64_t at);
 

@@ -165,6 +165,17 @@ void Inbox::clear()
         for (auto const landing : feeder.landing) std::memcpy(landing.data(), &nothing, sizeof nothing);
 }
 
+void Inbox::open_round()
+{
+    if (feeders_.empty()) return;
+    place_.net->window->post(work_->route->network.senders[partition_]);
+}
+
+bool Inbox::round_is_there()
+{
+    return feeders_.empty() || place_.net->window->test();
+}
+
 void Inbox::unload_round(std::int64_t round)
 {
     for (auto& feeder : feeders_) {
@@ -173,6 +184,7 @@ void Inbox::unload_round(std::int64_t round)
         if (feeder.heading.round != round) continue;
         unload(feeder, landing);
         wait_until(*place_.patience, "a message that was announced", [&] {
+            place_.net->messages->poll();
             take_strays();
             place_strays(feeder);
             return feeder.awaited == 0;

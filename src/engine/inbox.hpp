@@ -26,8 +26,11 @@ public:
     /// Rounds before this one are complete as far as other nodes go.
     [[nodiscard]] std::int64_t ready() const;
 
-    /// One-sided: before the first epoch of a step, and after the one of `round`.
+    /// One-sided: before the first round of a step; lets the feeders put the next round; tells whether they have; and
+    /// takes it in.
     void clear();
+    void open_round();
+    bool round_is_there();
     void unload_round(std::int64_t round);
 
 private:

@@ -55,6 +55,11 @@ Outbox::Outbox(Place const& place, Work const& work) : place_(place), work_(&wor
     }
 }
 
+bool Outbox::sends_for(std::size_t partition) const
+{
+    return std::any_of(lanes_.begin(), lanes_.end(), [&](Lane const& lane) { return lane.partition == partition; });
+}
+
 std::size_t Outbox::buffer_of(std::int64_t round) const
 {
     return static_cast<std::size_t>(round % work_->route->buffers);
@@ -91,14 +96,13 @@ void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<patte
 {
     if (runs.empty()) return;
     auto const bytes = bytes_of(runs);
-    bool const put = work_->route->network.transport == plan::Transport::rma;
+    // The sender may put its own data straight into the aggregator's buffer; other ranks have their messages.
+    bool const may_put = work_->route->network.transport == plan::Transport::rma && sends_for(partition);
     bool const large = whole && bytes >= large_bytes && contiguous(runs);
     bool const one_piece = runs.size() == 1 && runs[0].count == 1;
     wire::EntryHeading heading;
-    heading.way = !large      ? wire::Way::inside
-                  : !put      ? wire::Way::apart
-                  : one_piece ? wire::Way::placed
-                              : wire::Way::inside;
+    heading.way = wire::Way::inside;
+    if (large) heading.way = may_put && one_piece ? wire::Way::placed : wire::Way::apart;
     heading.rank = place_.rank;
     heading.data_bytes = static_cast<std::uint32_t>(bytes);
     encoded_.clear();
@@ -276,18 +280,35 @@ void Outbox::release(Lane const& lane, std::int64_t round)
     place_.exchange->beat();
 }
 
-void Outbox::put_round(std::int64_t round)
+void Outbox::put_round(std::int64_t round, std::function<void()> const& meanwhile)
 {
     auto& window = *place_.net->window;
+    for (auto const& lane : lanes_) {
+        if (round >= lane.rounds) continue;
+        auto const p = lane.partition;
+        wait_until(*place_.patience, "the other ranks of the node",
+                   [&] { return place_.exchange->least_filled(p) > ticket(p, round) || (meanwhile(), false); });
+        window.start(lane.to);
+        if (touched(lane, round))
+            window.put(seal(lane, round, round + 1), lane.to,
+                       work_->site->landing(p, lane.feeder, static_cast<std::size_t>(round % 2)));
+        for (auto const& placed : placed_)
+            if (placed.partition == p)
+                window.put(placed.bytes, lane.to,
+                           work_->site->buffer(p, buffer_of(round)) + static_cast<std::uint64_t>(placed.offset));
+        window.complete();
+        if (touched(lane, round)) release(lane, round);
+        place_.exchange->drained(p).store(ticket(p, round + 1), std::memory_order_release);
+    }
+    placed_.clear();
+}
+
+void Outbox::put_requests(std::int64_t round)
+{
     for (auto const& lane : lanes_)
         if (round < lane.rounds && touched(lane, round))
-            window.put(
-                seal(lane, round, round + 1), lane.to,
-                work_->site->landing(lane.partition, lane.feeder, asking_ ? 0 : static_cast<std::size_t>(round % 2)));
-    for (auto const& placed : placed_)
-        window.put(placed.bytes, work_->route->ranks[placed.partition],
-                   work_->site->buffer(placed.partition, buffer_of(round)) + static_cast<std::uint64_t>(placed.offset));
-    placed_.clear();
+            place_.net->window->put(seal(lane, round, round + 1), lane.to,
+                                    work_->site->landing(lane.partition, lane.feeder));
 }
 
 void Outbox::get_replies(std::int64_t round)

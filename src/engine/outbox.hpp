@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,8 +35,11 @@ public:
     /// True when everything this rank had to send has left, and every reply to it has come.
     [[nodiscard]] bool done() const;
 
-    /// One-sided, in lockstep: what this rank puts in the epoch of `round`, and what is free after it.
-    void put_round(std::int64_t round);
+    /// One-sided: puts this node's part of a round into each partition that this rank sends for, when it is complete;
+    /// calls `meanwhile` while that is not so.
+    void put_round(std::int64_t round, std::function<void()> const& meanwhile);
+    /// One-sided, when reading: what this rank puts and gets in the epochs of `round`, and what is free after them.
+    void put_requests(std::int64_t round);
     void get_replies(std::int64_t round);
     void free_round(std::int64_t round);
 
@@ -60,6 +64,7 @@ private:
         std::span<std::byte const> bytes;
     };
 
+    [[nodiscard]] bool sends_for(std::size_t partition) const;
     [[nodiscard]] std::size_t buffer_of(std::int64_t round) const;
     [[nodiscard]] std::uint64_t ticket(std::size_t partition, std::int64_t round) const;
     [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const;

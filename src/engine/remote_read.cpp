@@ -399,6 +399,7 @@ private:
     void get_all()
     {
         wait_until(*place_.patience, "the other ranks to start the step", [&] { return place_.net->tally->done(); });
+        using Row = comm::Window::Row;
         auto& window = *place_.net->window;
         wire::Heading const nothing{-1, 0, 0, 0, 0};
         std::int64_t rounds = 0;
@@ -410,13 +411,13 @@ private:
                     wait_until(*place_.patience, "a free slot", [&] { return slot_is_free(p, round); });
                     ask(p);
                 }
-            window.fence();
-            outbox_->put_round(round);
-            window.fence();
+            window.fence(Row::first);
+            outbox_->put_requests(round);
+            window.fence(Row::between);
             if (round < end_) serve_round(round);
-            window.fence();
+            window.fence(Row::between);
             outbox_->get_replies(round);
-            window.fence();
+            window.fence(Row::last);
             outbox_->free_round(round);
             for (std::size_t p = 0; p < lanes_.size(); ++p)
                 if (lanes_[p].to_take == round) {

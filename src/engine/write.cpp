@@ -231,7 +231,8 @@ private:
         if (cleared_ && inbox_) arrived_.store(ticket(own_, inbox_->ready()), std::memory_order_release);
     }
 
-    /// One-sided: all ranks go through the rounds together. What is put between two fences is there after the second.
+    /// One-sided: round by round, every rank opens its own buffer to its feeders before it waits for another's, so that
+    /// none waits for a later round than it has opened.
     void put_all()
     {
         wait_until(*place_.patience, "the other ranks to start the step", [&] {
@@ -241,31 +242,34 @@ private:
         if (inbox_) inbox_->clear();
         std::int64_t rounds = 0;
         for (auto const& partition : work_.schedule.partitions) rounds = std::max(rounds, partition.rounds);
-        for (std::int64_t round = 0; round <= rounds; ++round) {
-            if (round < rounds) fill_round(round);
-            place_.net->window->fence();
-            if (round > 0) {
-                outbox_->free_round(round - 1);
-                if (inbox_ && round - 1 < work_.schedule.partitions[own_].rounds) inbox_->unload_round(round - 1);
-                note_arrived();
+        auto const own_rounds = inbox_ ? work_.schedule.partitions[own_].rounds : 0;
+        for (std::int64_t round = 0; round < rounds; ++round) {
+            if (round < own_rounds) {
+                wait_for_room(own_, round);
+                inbox_->open_round();
             }
-            if (round < rounds) outbox_->put_round(round);
+            for (std::size_t p = 0; p < next_.size(); ++p)
+                if (next_[p] == round) {
+                    wait_for_room(p, round);
+                    fill(p, round);
+                }
+            outbox_->put_round(round, [this] { drain_ready(); });
+            if (round >= own_rounds) continue;
+            wait_until(*place_.patience, "the other nodes' data",
+                       [&] { return inbox_->round_is_there() || (drain_ready(), false); });
+            inbox_->unload_round(round);
+            note_arrived();
         }
+        wait_until(*place_.patience, "an aggregator to take large data", [&] {
+            place_.net->messages->poll();
+            return place_.net->messages->idle() || (drain_ready(), false);
+        });
         put_all_ = true;
     }
-    /// This rank's pieces of a round, as soon as there is room; and its own buffer is ready for those of others.
-    void fill_round(std::int64_t round)
+    void wait_for_room(std::size_t partition, std::int64_t round)
     {
-        auto const wait_for = [&](std::size_t partition) {
-            wait_until(*place_.patience, "a free buffer",
-                       [&] { return is_free(partition, round) || (drain_ready(), false); });
-        };
-        if (inbox_ && round < work_.schedule.partitions[own_].rounds) wait_for(own_);
-        for (std::size_t p = 0; p < next_.size(); ++p)
-            if (next_[p] == round) {
-                wait_for(p);
-                fill(p, round);
-            }
+        wait_until(*place_.patience, "a free buffer",
+                   [&] { return is_free(partition, round) || (drain_ready(), false); });
     }
 
     /// True when all of this aggregator's rounds are written, or nobody will fill the rest.
