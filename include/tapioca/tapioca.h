@@ -1,7 +1,7 @@
 /* TAPIOCA for C: declare what will be written or read collectively, then move it.
  *
  *     TAPIOCA_File f;
- *     TAPIOCA_Open(comm, "out.dat", TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &f);// collective
+ *     TAPIOCA_Open(comm, "out.dat", TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &f);  // collective
  *     TAPIOCA_Init(f, count, type_size, offset, 3);                         // collective: plans
  *     TAPIOCA_Write(f, offset[0], x, count[0], type_size[0], &status[0]);   // local: keeps x
  *     TAPIOCA_Write(f, offset[1], y, count[1], type_size[1], &status[1]);   // local: keeps y
@@ -130,10 +130,9 @@ int TAPIOCA_Read(TAPIOCA_File file, int64_t offset, void* data, int64_t count, i
 int TAPIOCA_Start(TAPIOCA_File file);
 /* Moves what can be moved now. Local. `*done` is 1 when nothing is left but TAPIOCA_Wait. */
 int TAPIOCA_Progress(TAPIOCA_File file, int* done);
-/* Completes the run. Collective where the run is not over yet; what a rank has not supplied must be empty. So this
- * runs a step of no variables, completes what TAPIOCA_Start split, and serves ranks that skip their empty variables:
- * every rank may call it after its TAPIOCA_Write. Where the last call already completed the run, it is local and
- * returns that call's code. */
+/* Completes the run that TAPIOCA_Start split. Collective. Without TAPIOCA_Start it runs the step, in place of the last
+ * TAPIOCA_Write or TAPIOCA_Read: for a step of no variables, and for a rank that leaves out some that are empty.
+ * What was not supplied must be empty. */
 int TAPIOCA_Wait(TAPIOCA_File file, TAPIOCA_Moved* moved);
 /* Ends the declared step; the file stays open for the next TAPIOCA_Init. Collective. Fails on every rank if a rank
  * has supplied some variables and not run the step, or has not waited for it; the step is then still there. */

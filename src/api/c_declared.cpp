@@ -13,7 +13,7 @@ Declared::Declared(Step step, std::vector<Variable> variables)
     : handle_{std::move(step), true, {}, {}},
       variables_(std::move(variables)),
       order_(variables_.size()),
-      supplied_(variables_.size(), false)
+      taken_(variables_.size(), 0)
 {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(),
@@ -21,19 +21,21 @@ Declared::Declared(Step step, std::vector<Variable> variables)
     calls_.reserve(variables_.size());
 }
 
-core::Result<std::size_t> Declared::find(Variable const& which) const
+/// Equal variables are supplied in the order of their declaration.
+core::Result<std::size_t> Declared::take(Variable const& which)
 {
-    auto const next = calls_.size();  // most programs keep the order of the declaration
-    if (next < variables_.size() && !supplied_[next] && variables_[next] == which) return next;
-    auto place = std::lower_bound(order_.begin(), order_.end(), which,
-                                  [&](std::size_t var, Variable const& wanted) { return variables_[var] < wanted; });
-    bool const declared = place != order_.end() && variables_[*place] == which;
-    for (; place != order_.end() && variables_[*place] == which; ++place)
-        if (!supplied_[*place]) return *place;
-    if (declared) return core::fail(Errc::invalid_state, "it was supplied before in this step");
-    return core::fail(Errc::invalid_argument, fmt::format("none of the {} declared variables has this offset, count "
-                                                          "and type size",
-                                                          variables_.size()));
+    auto const first = std::lower_bound(order_.begin(), order_.end(), which,
+                                        [&](std::size_t var, Variable const& v) { return variables_[var] < v; });
+    if (first == order_.end() || variables_[*first] != which)
+        return core::fail(
+            Errc::invalid_argument,
+            fmt::format("none of the {} declared variables has this offset, count and type size", variables_.size()));
+    auto const place = static_cast<std::size_t>(first - order_.begin());
+    auto const next = place + taken_[place];
+    if (next == order_.size() || variables_[order_[next]] != which)
+        return core::fail(Errc::invalid_state, "it was supplied before in this step");
+    ++taken_[place];
+    return order_[next];
 }
 
 void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
@@ -46,9 +48,9 @@ void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Sta
     };
     if (phase_ == Phase::under_way)
         return spoil(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
-    if (phase_ == Phase::over) phase_ = Phase::gathering;
+    phase_ = Phase::gathering;
 
-    auto const var = find(which);
+    auto const var = take(which);
     if (calls_.empty()) op_ = op;
     calls_.push_back({status, var ? *var : variables_.size()});
     if (!var)
@@ -56,7 +58,6 @@ void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Sta
     else if (!problem)
         spoil(problem.error().code, problem.error().text);
     if (var) {
-        supplied_[*var] = true;
         auto* const bytes = static_cast<std::byte*>(data);
         auto const length = static_cast<std::size_t>(which.count * which.type_size);
         if (op == api::Op::write)
@@ -65,17 +66,17 @@ void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Sta
             handle_.step.read(*var, std::span<std::byte>(bytes, length));
     }
     if (calls_.size() != variables_.size()) return;
+    bool const split = split_;
     try {
         begin();
-        if (!split_) complete();
     } catch (...) {
-        phase_ = Phase::over;  // TAPIOCA_Wait says the same
+        if (split) phase_ = Phase::failed;
         throw;
     }
-    if (!split_) phase_ = Phase::over;
+    if (!split) settle(TAPIOCA_SUCCESS);
 }
 
-/// Starts the run. If that fails, what was supplied is forgotten.
+/// Starts a split run, or does all of another. If that fails, what was supplied is forgotten.
 void Declared::begin()
 {
     error_.reset();
@@ -85,25 +86,13 @@ void Declared::begin()
             handle_.step.start();
         else
             moved_ = handle_.step.finish();
-        phase_ = Phase::under_way;
     } catch (Error const& error) {
         api::Inside::of(handle_.step).forget();
         settle(static_cast<int>(error.code()));
         error_ = error;
         throw;
     }
-}
-
-void Declared::complete()
-{
-    try {
-        if (split_) moved_ = handle_.step.wait();
-    } catch (Error const& error) {
-        settle(static_cast<int>(error.code()));
-        error_ = error;
-        throw;
-    }
-    settle(TAPIOCA_SUCCESS);
+    if (split_) phase_ = Phase::under_way;
 }
 
 void Declared::settle(int code)
@@ -118,7 +107,7 @@ void Declared::settle(int code)
                                                    : static_cast<std::int64_t>(handle_.step.received(call.var));
     }
     calls_.clear();
-    std::fill(supplied_.begin(), supplied_.end(), false);
+    std::fill(taken_.begin(), taken_.end(), std::size_t{0});
     split_ = false;
     phase_ = Phase::gathering;
 }
@@ -140,13 +129,20 @@ bool Declared::progress()
 
 Moved Declared::wait()
 {
-    if (phase_ == Phase::over) {
+    if (phase_ == Phase::failed) {
         phase_ = Phase::gathering;
-        if (error_) throw Error(*error_);
-        return moved_;
+        throw Error(*error_);
     }
     if (phase_ == Phase::gathering) begin();
-    complete();
+    if (phase_ == Phase::under_way) {
+        try {
+            moved_ = handle_.step.wait();
+        } catch (Error const& error) {
+            settle(static_cast<int>(error.code()));
+            throw;
+        }
+    }
+    settle(TAPIOCA_SUCCESS);
     return moved_;
 }
 

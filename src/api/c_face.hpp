@@ -64,28 +64,28 @@ private:
     enum class Phase {
         gathering,
         under_way,
-        over,  ///< the last TAPIOCA_Write completed the run, and TAPIOCA_Wait has only to say so
+        failed,  ///< to start, in a split run: TAPIOCA_Wait has only to say so
     };
     struct Call {
         TAPIOCA_Status* status;
         std::size_t var;  ///< or variables_.size(): none
     };
 
-    [[nodiscard]] core::Result<std::size_t> find(Variable const& which) const;
+    [[nodiscard]] core::Result<std::size_t> take(Variable const& which);
     void begin();
-    void complete();
     void settle(int code);
 
     TAPIOCA_Step_s handle_;
     std::vector<Variable> variables_;
     std::vector<std::size_t> order_;  ///< variables by offset, count and type size
-    std::vector<bool> supplied_;
+    std::vector<std::size_t>
+        taken_;  ///< by place in order_: of the equal variables from there on, how many are supplied
     std::vector<Call> calls_;
     api::Op op_ = api::Op::write;
     Phase phase_ = Phase::gathering;
     bool split_ = false;
     Moved moved_;
-    std::optional<Error> error_;  ///< of the run that is over
+    std::optional<Error> error_;  ///< of the run that failed to start
 };
 
 /// Keeps the exception being handled as this thread's last failure and returns its code.
