@@ -21,7 +21,10 @@ if(TAPIOCA_BUILD_TOOLS)
 endif()
 
 # find_package(tapioca). Consumers get the MPI this was built with, unless they choose one themselves.
-string(REPLACE mpicc mpicxx MPI_CXX_COMPILER_GUESS "${MPI_C_COMPILER}")
+find_program(TAPIOCA_MPI_C_WRAPPER NAMES ${MPI_C_COMPILER})
+find_program(TAPIOCA_MPI_Fortran_WRAPPER NAMES ${MPI_Fortran_COMPILER})
+string(REPLACE mpicc mpicxx TAPIOCA_MPI_CXX_WRAPPER "${TAPIOCA_MPI_C_WRAPPER}")
+mark_as_advanced(TAPIOCA_MPI_C_WRAPPER TAPIOCA_MPI_Fortran_WRAPPER)
 configure_package_config_file(cmake/tapioca-config.cmake.in ${CMAKE_BINARY_DIR}/cmake/tapioca-config.cmake
   INSTALL_DESTINATION ${TAPIOCA_INSTALL_CMAKEDIR} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/tapioca-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -42,6 +42,7 @@ languages=(c cxx)
 for language in "${languages[@]}"; do
     quietly "$cmake" -G Ninja -S "$here/$language" -B "$work/$language" -D CMAKE_PREFIX_PATH="$prefix" \
         -D CMAKE_BUILD_TYPE=Release
+    ! grep -A5 "CMake Warning" "$work/log" || fail "find_package warns"
     quietly "$cmake" --build "$work/$language"
     try "$language-find_package" "$work/$language/consumer"
 done
