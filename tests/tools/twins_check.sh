@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # twins_check.sh SOURCE: every public C++ name has its twin in C and in Fortran, or a reason in twins.txt; every C
-# function and constant has its Fortran twin.
+# function and constant has its Fortran twin; every option is a hint and in the man page.
 set -euo pipefail
 source=$1
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -37,7 +37,11 @@ while IFS='|' read -r cxx c fortran; do
     grep -qx "$cxx" "$work/cxx" || complain "$cxx is in twins.txt, and not in the C++ headers"
     case $c in
     '' | -) complain "$cxx has neither a C twin nor a reason" ;;
-    '- hint') grep -q "\"${cxx#Options::}\"" "$source/src/settings/settings.cpp" || complain "$cxx is no hint" ;;
+    '- hint')
+        name=${cxx#Options::}
+        grep -q "\"$name\"" "$source/src/settings/settings.cpp" || complain "$cxx is no hint"
+        grep -q "TAPIOCA_${name^^}$" "$source/docs/tapioca.1" || complain "$cxx is missing in docs/tapioca.1"
+        ;;
     -\ *) ;;
     *.*) in_c "${c%.*}" "${c#*.}" || complain "$cxx: no $c in tapioca.h" ;;
     *) in_c "$c" || complain "$cxx: no $c in tapioca.h" ;;
