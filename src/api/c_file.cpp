@@ -41,8 +41,10 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
     auto const pool = engine::Pool::of(comm);
     if (!pool) nowhere.raise("TAPIOCA_Open", pool.error());
     auto const agreed = (*pool)->agree(local);
-    if (!agreed) nowhere.path.clear();  // the ranks need not have passed the same
-    if (!agreed) nowhere.raise("TAPIOCA_Open", agreed.error());
+    if (agreed) return;
+    auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same
+    throw Error(failure.code, failure.rank, failure.sys_errno, "",
+                fmt::format("tapioca: TAPIOCA_Open: rank {}: {}", failure.rank, failure.text));
 }
 
 core::Result<std::vector<Declared::Variable>> check_declaration(std::int64_t const* count, std::int64_t const* size,

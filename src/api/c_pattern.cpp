@@ -80,8 +80,10 @@ static_assert(TAPIOCA_HACC_VARIABLES == std::size(hacc::variable_bytes));
 
 int TAPIOCA_Pattern_create(TAPIOCA_Pattern* pattern)
 {
-    return c::guarded(
-        [&] { c::required(pattern, "TAPIOCA_Pattern_create", c::pattern_pointer) = new TAPIOCA_Pattern_s{}; });
+    return c::guarded([&] {
+        auto& out = c::required(pattern, "TAPIOCA_Pattern_create", c::pattern_pointer);
+        out = new TAPIOCA_Pattern_s{};
+    });
 }
 
 int TAPIOCA_Pattern_add_extents(TAPIOCA_Pattern pattern, int64_t n, int64_t const offset[], int64_t const length[],
@@ -155,8 +157,8 @@ int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t f
         if (!comm::mpi_is_active()) c::refuse(Errc::invalid_state, call, "MPI is not active");
         if (comm == MPI_COMM_NULL) c::refuse(Errc::invalid_argument, call, "the communicator is MPI_COMM_NULL");
         auto made = hacc::pattern(comm, c::layout_of(layout), mine, file_offset);  // first: the others are in it
-        c::required(pattern, call, c::pattern_pointer) =
-            new TAPIOCA_Pattern_s{std::move(made), c::check_layout(layout)};
+        auto& out = c::required(pattern, call, c::pattern_pointer);
+        out = new TAPIOCA_Pattern_s{std::move(made), c::check_layout(layout)};
     });
 }
 

@@ -1,4 +1,5 @@
 // Steps for C: handles around tapioca::Step.
+#include <algorithm>
 #include <limits>
 
 #include <fmt/core.h>
