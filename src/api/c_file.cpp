@@ -203,9 +203,11 @@ int TAPIOCA_Step_of(TAPIOCA_File file, TAPIOCA_Step* step)
 
 // For the Fortran module: see c_fortran.hpp.
 
-int tapioca_fortran_open(MPI_Fint comm, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file)
+int tapioca_fortran_open(MPI_Fint comm_f, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file)
 {
-    return TAPIOCA_Open(MPI_Comm_f2c(comm), path, mode, MPI_Info_f2c(info), file);
+    bool const active = comm::mpi_is_active();  // otherwise some MPIs end the program in the conversion
+    return TAPIOCA_Open(active ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL, path, mode,
+                        active ? MPI_Info_f2c(info) : MPI_INFO_NULL, file);
 }
 
 int tapioca_fortran_write(TAPIOCA_File file, int64_t offset, void* data, int64_t available, int64_t count,

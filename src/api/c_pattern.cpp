@@ -162,9 +162,10 @@ int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t f
     });
 }
 
-int tapioca_fortran_hacc_comm(MPI_Fint comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
+int tapioca_fortran_hacc_comm(MPI_Fint comm_f, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
 {
-    return TAPIOCA_Pattern_hacc_comm(MPI_Comm_f2c(comm), layout, mine, file_offset, pattern);
+    auto const comm = comm::mpi_is_active() ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL;
+    return TAPIOCA_Pattern_hacc_comm(comm, layout, mine, file_offset, pattern);
 }
 
 int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables)
