@@ -45,7 +45,7 @@ class Declared {
 public:
     struct Variable {
         std::int64_t offset, count, type_size;
-        auto operator<=>(Variable const&) const = default;
+        auto operator<=>(Variable const&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
     };
 
     Declared(Step step, std::vector<Variable> variables);
