@@ -33,6 +33,7 @@ namespace tapioca {
 namespace api {
 class FileState;
 class StepState;
+struct Inside;  ///< how the C face reaches the two above
 }  // namespace api
 
 enum class Mode {
@@ -88,6 +89,7 @@ public:
 
 private:
     friend class Step;
+    friend struct api::Inside;
     explicit File(std::shared_ptr<api::FileState> state);
     std::shared_ptr<api::FileState> state_;
 };
@@ -144,6 +146,7 @@ public:
 
 private:
     friend class File;
+    friend struct api::Inside;
     explicit Step(std::unique_ptr<api::StepState> state);
     std::unique_ptr<api::StepState> state_;
 };

@@ -77,6 +77,10 @@ public:
     [[nodiscard]] std::uint64_t received(std::size_t var) const;
     void rebase(std::int64_t offset);
     void retarget(std::shared_ptr<FileState> file);
+    /// Makes the run under preparation fail on every rank, with the first such failure of the lowest rank.
+    void spoil(core::Status const& failure) { core::keep_first(input_, failure); }
+    /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
+    void forget();
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
 
@@ -92,7 +96,6 @@ private:
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
-    void forget();
 
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;

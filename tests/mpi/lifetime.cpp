@@ -15,7 +15,13 @@
 
 #include <unistd.h>
 
+#include <tapioca/tapioca.h>
 #include <tapioca/tapioca.hpp>
+
+extern "C" {  // what the Fortran module calls
+int tapioca_fortran_open(MPI_Fint comm, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file);
+int tapioca_fortran_hacc_comm(MPI_Fint comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern);
+}
 
 namespace {
 
@@ -114,6 +120,32 @@ void after_finalize()
     MPI_Finalize();
     require(code_of([] { (void)File::open(MPI_COMM_WORLD, "late", Mode::read); }) == Errc::invalid_state,
             "open after MPI_Finalize");
+}
+
+/// The C face returns codes where MPI would end the program.
+void c_around_mpi()
+{
+    int const bad_time = TAPIOCA_ERR_INVALID_STATE;
+    TAPIOCA_File file = TAPIOCA_FILE_NULL;
+    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
+    auto const open_it = [&] { return TAPIOCA_Open(MPI_COMM_WORLD, "c", TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &file); };
+    auto const count_it = [&] { return TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, TAPIOCA_HACC_AOS, 1, 0, &pattern); };
+    auto const open_fortran = [&] { return tapioca_fortran_open(0, "c", TAPIOCA_MODE_CREATE, 0, &file); };
+    require(open_it() == bad_time, "TAPIOCA_Open before MPI_Init");
+    require(count_it() == bad_time, "TAPIOCA_Pattern_hacc_comm before MPI_Init");
+    require(open_fortran() == bad_time, "tapioca_open before MPI_Init");
+    require(tapioca_fortran_hacc_comm(0, TAPIOCA_HACC_AOS, 1, 0, &pattern) == bad_time, "tapioca_pattern_hacc_comm");
+    MPI_Init(nullptr, nullptr);
+    require(open_it() == TAPIOCA_SUCCESS, "TAPIOCA_Open");
+    require(TAPIOCA_Init(file, nullptr, nullptr, nullptr, 0) == TAPIOCA_SUCCESS, "TAPIOCA_Init");
+    MPI_Finalize();
+    int64_t size = 0;
+    require(TAPIOCA_Wait(file, nullptr) == bad_time, "TAPIOCA_Wait after MPI_Finalize");
+    require(TAPIOCA_Size(file, &size) == bad_time, "TAPIOCA_Size after MPI_Finalize");
+    require(TAPIOCA_Finalize(file) == bad_time, "TAPIOCA_Finalize after MPI_Finalize");
+    require(TAPIOCA_Close(&file) == bad_time && file, "TAPIOCA_Close after MPI_Finalize");
+    require(TAPIOCA_Release(&file) == TAPIOCA_SUCCESS && !file, "TAPIOCA_Release after MPI_Finalize");
+    require(open_it() == bad_time && open_fortran() == bad_time && !file, "TAPIOCA_Open after MPI_Finalize");
 }
 
 void outlives_mpi()
@@ -289,6 +321,7 @@ void sleep_on()
 std::map<std::string, std::function<void()>> const scenarios = {
     {"before_init", before_init},
     {"after_finalize", after_finalize},
+    {"c_around_mpi", c_around_mpi},
     {"outlives_mpi", outlives_mpi},
     {"never_closed", never_closed},
     {"freed_communicator", freed_communicator},

@@ -5,9 +5,9 @@
 #include <dlfcn.h>
 #include <sched.h>
 
-typedef unsigned (*progress_function)(void *worker);
+typedef unsigned (*progress_function)(void* worker);
 
-unsigned ucp_worker_progress(void *worker)
+unsigned ucp_worker_progress(void* worker)
 {
     enum { patience = 16 };
     static progress_function forward;

@@ -1,0 +1,159 @@
+// The step of TAPIOCA_Init. Every rank makes as many calls as it declared variables, good or bad, and the last one
+// runs the step: so a rank that supplies the wrong thing still comes to the collective call and fails it for all.
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/core.h>
+
+#include "api/c_face.hpp"
+
+namespace tapioca::c {
+
+Declared::Declared(Step step, std::vector<Variable> variables)
+    : handle_{std::move(step), true, {}, {}},
+      variables_(std::move(variables)),
+      order_(variables_.size()),
+      taken_(variables_.size(), 0)
+{
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return variables_[a] < variables_[b]; });
+    calls_.reserve(variables_.size());
+}
+
+/// Equal variables are supplied in the order of their declaration.
+core::Result<std::size_t> Declared::take(Variable const& which)
+{
+    auto const first = std::lower_bound(order_.begin(), order_.end(), which,
+                                        [&](std::size_t var, Variable const& v) { return variables_[var] < v; });
+    if (first == order_.end() || variables_[*first] != which)
+        return core::fail(
+            Errc::invalid_argument,
+            fmt::format("none of the {} declared variables has this offset, count and type size", variables_.size()));
+    auto const place = static_cast<std::size_t>(first - order_.begin());
+    auto const next = place + taken_[place];
+    if (next == order_.size() || variables_[order_[next]] != which)
+        return core::fail(Errc::invalid_state, "it was supplied before in this step");
+    ++taken_[place];
+    return order_[next];
+}
+
+void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
+{
+    auto& state = api::Inside::of(handle_.step);
+    auto const spoil = [&](Errc code, std::string const& what) {
+        state.spoil(
+            core::fail(code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == api::Op::write ? "write" : "read",
+                                         which.offset, which.count, which.type_size, what)));
+    };
+    if (phase_ == Phase::under_way)
+        return spoil(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+    phase_ = Phase::gathering;
+
+    auto const var = take(which);
+    if (calls_.empty()) op_ = op;
+    calls_.push_back({status, var ? *var : variables_.size()});
+    if (!var)
+        spoil(var.error().code, var.error().text);
+    else if (!problem)
+        spoil(problem.error().code, problem.error().text);
+    if (var) {
+        auto* const bytes = static_cast<std::byte*>(data);
+        auto const length = static_cast<std::size_t>(which.count * which.type_size);
+        if (op == api::Op::write)
+            handle_.step.write(*var, std::span<std::byte const>(bytes, length));
+        else
+            handle_.step.read(*var, std::span<std::byte>(bytes, length));
+    }
+    if (calls_.size() != variables_.size()) return;
+    bool const split = split_;
+    try {
+        begin();
+    } catch (...) {
+        if (split) phase_ = Phase::failed;
+        throw;
+    }
+    if (!split) settle(TAPIOCA_SUCCESS);
+}
+
+/// Starts a split run, or does all of another. If that fails, what was supplied is forgotten.
+void Declared::begin()
+{
+    error_.reset();
+    moved_ = {};
+    try {
+        if (split_)
+            handle_.step.start();
+        else
+            moved_ = handle_.step.finish();
+    } catch (Error const& error) {
+        api::Inside::of(handle_.step).forget();
+        settle(static_cast<int>(error.code()));
+        error_ = error;
+        throw;
+    }
+    if (split_) phase_ = Phase::under_way;
+}
+
+void Declared::settle(int code)
+{
+    for (auto const& call : calls_) {
+        if (!call.status) continue;
+        call.status->error = code;
+        call.status->bytes = 0;
+        if (code != TAPIOCA_SUCCESS || call.var == variables_.size()) continue;
+        auto const& variable = variables_[call.var];
+        call.status->bytes = op_ == api::Op::write ? variable.count * variable.type_size
+                                                   : static_cast<std::int64_t>(handle_.step.received(call.var));
+    }
+    calls_.clear();
+    std::fill(taken_.begin(), taken_.end(), std::size_t{0});
+    split_ = false;
+    phase_ = Phase::gathering;
+}
+
+void Declared::split()
+{
+    if (phase_ == Phase::under_way)
+        refuse(Errc::invalid_state, "TAPIOCA_Start", "the step is under way: TAPIOCA_Wait comes first");
+    phase_ = Phase::gathering;
+    split_ = true;
+}
+
+bool Declared::progress()
+{
+    if (phase_ == Phase::gathering && split_) return true;  // a rank that skips its variables begins with the wait
+    if (phase_ != Phase::under_way) refuse(Errc::invalid_state, "TAPIOCA_Progress", "no step is under way");
+    return handle_.step.progress();
+}
+
+Moved Declared::wait()
+{
+    if (phase_ == Phase::failed) {
+        phase_ = Phase::gathering;
+        throw Error(*error_);
+    }
+    if (phase_ == Phase::gathering) begin();
+    if (phase_ == Phase::under_way) {
+        try {
+            moved_ = handle_.step.wait();
+        } catch (Error const& error) {
+            settle(static_cast<int>(error.code()));
+            throw;
+        }
+    }
+    settle(TAPIOCA_SUCCESS);
+    return moved_;
+}
+
+core::Status Declared::idle() const
+{
+    if (phase_ == Phase::under_way)
+        return core::fail(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+    if (!calls_.empty())
+        return core::fail(Errc::invalid_state, fmt::format("{} of {} variables were supplied, and the step was not run",
+                                                           calls_.size(), variables_.size()));
+    return {};
+}
+
+}  // namespace tapioca::c

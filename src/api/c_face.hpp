@@ -1,0 +1,124 @@
+// What the functions of tapioca.h share: handles, the way into File and Step, and errors as codes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tapioca/tapioca.h>
+
+#include "api/state.hpp"
+
+namespace tapioca::api {
+
+struct Inside {
+    static FileState& of(File& file) { return *file.state_; }
+    static StepState& of(Step& step) { return *step.state_; }
+};
+
+}  // namespace tapioca::api
+
+namespace tapioca::c {
+class Declared;
+}
+
+struct TAPIOCA_Pattern_s {
+    tapioca::Pattern pattern;
+    tapioca::core::Status status;  ///< the first thing wrong, for TAPIOCA_Declare
+};
+
+struct TAPIOCA_Step_s {
+    tapioca::Step step;
+    bool by_offset;  ///< run by TAPIOCA_Write and TAPIOCA_Read of its file
+    std::string plan_text, plan_json;
+};
+
+struct TAPIOCA_File_s {
+    tapioca::File file;
+    std::unique_ptr<tapioca::c::Declared> declared;
+};
+
+namespace tapioca::c {
+
+/// The step of TAPIOCA_Init: finds variables by offset, counts calls, and runs the step with the last one.
+class Declared {
+public:
+    struct Variable {
+        std::int64_t offset, count, type_size;
+        auto operator<=>(Variable const&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
+    };
+
+    Declared(Step step, std::vector<Variable> variables);
+
+    /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run. `problem` is what the caller
+    /// found wrong with the data.
+    void supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem = {});
+    void split();
+    bool progress();
+    Moved wait();
+    /// Fails if a run was begun and not completed. Local.
+    [[nodiscard]] core::Status idle() const;
+    [[nodiscard]] TAPIOCA_Step_s& handle() { return handle_; }
+
+private:
+    enum class Phase {
+        gathering,
+        under_way,
+        failed,  ///< to start, in a split run: TAPIOCA_Wait has only to say so
+    };
+    struct Call {
+        TAPIOCA_Status* status;
+        std::size_t var;  ///< or variables_.size(): none
+    };
+
+    [[nodiscard]] core::Result<std::size_t> take(Variable const& which);
+    void begin();
+    void settle(int code);
+
+    TAPIOCA_Step_s handle_;
+    std::vector<Variable> variables_;
+    std::vector<std::size_t> order_;  ///< variables by offset, count and type size
+    std::vector<std::size_t>
+        taken_;  ///< by place in order_: of the equal variables from there on, how many are supplied
+    std::vector<Call> calls_;
+    api::Op op_ = api::Op::write;
+    Phase phase_ = Phase::gathering;
+    bool split_ = false;
+    Moved moved_;
+    std::optional<Error> error_;  ///< of the run that failed to start
+};
+
+/// Keeps the exception being handled as this thread's last failure and returns its code.
+int remember() noexcept;
+
+/// Runs `body` and returns its outcome as a code.
+template <class Body>
+int guarded(Body&& body) noexcept
+{
+    try {
+        body();
+        return TAPIOCA_SUCCESS;
+    } catch (...) {
+        return remember();
+    }
+}
+
+[[noreturn]] void refuse(Errc code, char const* call, std::string const& what);
+
+/// Throws if a handle or pointer is null. Local.
+template <class T>
+T& required(T* pointer, char const* call, char const* what)
+{
+    if (!pointer) refuse(Errc::invalid_argument, call, std::string(what) + " is null");
+    return *pointer;
+}
+
+/// Throws on every rank if `local` is a failure on one. Collective.
+void agree(TAPIOCA_File_s& file, char const* call, core::Status const& local);
+
+/// A failure if `pointer` is null.
+core::Status not_null(void const* pointer, char const* what);
+
+void assign(TAPIOCA_Moved* out, Moved const& moved);
+
+}  // namespace tapioca::c

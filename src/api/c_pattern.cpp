@@ -1,0 +1,208 @@
+// Patterns for C. Local; bad values are kept and make TAPIOCA_Declare fail on every rank.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "api/c_face.hpp"
+#include "api/c_fortran.hpp"
+
+namespace tapioca::c {
+
+namespace {
+
+constexpr char const* the_pattern = "the pattern handle";
+constexpr char const* pattern_pointer = "the pointer for the pattern handle";
+
+/// Adds what `make` returns, or an empty variable if `problem` is one, so that numbers stay right.
+template <class Make>
+void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem, int* var, Make&& make)
+{
+    auto& handle = required(pattern, call, the_pattern);
+    auto const number = static_cast<int>(handle.pattern.variables());
+    if (problem) {
+        handle.pattern.add(make());
+    } else {
+        core::keep_first(handle.status, core::fail(problem.error().code, fmt::format("{}(variable {}): {}", call,
+                                                                                     number, problem.error().text)));
+        handle.pattern.add(std::span<Extent const>());
+    }
+    if (var) *var = number;
+}
+
+core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
+{
+    if (ndims < 1) return core::fail(Errc::invalid_argument, fmt::format("{} dimensions", ndims));
+    if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
+        return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
+    return {};
+}
+
+core::Status check_place(int ranks, int rank)
+{
+    if (ranks >= 1 && rank >= 0 && rank < ranks) return {};
+    return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}", rank, ranks));
+}
+
+std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers)
+{
+    return numbers ? std::vector<std::int64_t>(numbers, numbers + ndims) : std::vector<std::int64_t>();
+}
+
+core::Status check_layout(int layout)
+{
+    if (layout == TAPIOCA_HACC_AOS || layout == TAPIOCA_HACC_SOA) return {};
+    return core::fail(Errc::invalid_argument,
+                      fmt::format("layout {} is neither TAPIOCA_HACC_AOS nor TAPIOCA_HACC_SOA", layout));
+}
+
+hacc::Layout layout_of(int layout)
+{
+    return layout == TAPIOCA_HACC_AOS ? hacc::Layout::aos : hacc::Layout::soa;
+}
+
+}  // namespace
+
+core::Status check_array(std::int64_t available, std::int64_t count, std::int64_t type_size)
+{
+    if (available < 0) return core::fail(Errc::invalid_argument, "the array is not contiguous");
+    std::int64_t bytes = 0;
+    if (count > 0 && type_size > 0 && !__builtin_mul_overflow(count, type_size, &bytes) && bytes > available)
+        return core::fail(Errc::invalid_argument, fmt::format("the array has only {} bytes", available));
+    return {};
+}
+
+}  // namespace tapioca::c
+
+using namespace tapioca;
+
+static_assert(TAPIOCA_HACC_PARTICLE_BYTES == hacc::particle_bytes);
+static_assert(TAPIOCA_HACC_VARIABLES == std::size(hacc::variable_bytes));
+
+int TAPIOCA_Pattern_create(TAPIOCA_Pattern* pattern)
+{
+    return c::guarded([&] {
+        auto& out = c::required(pattern, "TAPIOCA_Pattern_create", c::pattern_pointer);
+        out = new TAPIOCA_Pattern_s{};
+    });
+}
+
+int TAPIOCA_Pattern_add_extents(TAPIOCA_Pattern pattern, int64_t n, int64_t const offset[], int64_t const length[],
+                                int* var)
+{
+    return c::guarded([&] {
+        core::Status problem;
+        if (n < 0)
+            problem = core::fail(Errc::invalid_argument, fmt::format("{} extents", n));
+        else if (n > 0 && (!offset || !length))
+            problem = core::fail(Errc::invalid_argument, "the offsets or lengths are null");
+        std::vector<Extent> extents;
+        c::add(pattern, "TAPIOCA_Pattern_add_extents", problem, var, [&] {
+            extents.reserve(static_cast<std::size_t>(n));
+            for (int64_t i = 0; i < n; ++i) extents.push_back({offset[i], length[i]});
+            return std::span<Extent const>(extents);
+        });
+    });
+}
+
+int TAPIOCA_Pattern_add_subarray(TAPIOCA_Pattern pattern, int ndims, int64_t const shape[], int64_t const start[],
+                                 int64_t const count[], int64_t const stride[], int64_t element_size,
+                                 int64_t file_offset, int* var)
+{
+    return c::guarded([&] {
+        auto const problem = c::check_dimensions(ndims, {shape, start, count});
+        c::add(pattern, "TAPIOCA_Pattern_add_subarray", problem, var, [&] {
+            return Subarray{c::list(ndims, shape),  c::list(ndims, start), c::list(ndims, count),
+                            c::list(ndims, stride), element_size,          file_offset};
+        });
+    });
+}
+
+int TAPIOCA_Pattern_add_block(TAPIOCA_Pattern pattern, int ndims, int64_t const shape[], int ranks, int rank,
+                              int64_t element_size, int64_t file_offset, int* var)
+{
+    return c::guarded([&] {
+        auto problem = c::check_dimensions(ndims, {shape});
+        core::keep_first(problem, c::check_place(ranks, rank));
+        c::add(pattern, "TAPIOCA_Pattern_add_block", problem, var,
+               [&] { return block_of(c::list(ndims, shape), ranks, rank, element_size, file_offset); });
+    });
+}
+
+int TAPIOCA_Block_of(int ndims, int64_t const shape[], int ranks, int rank, int64_t start[], int64_t count[])
+{
+    return c::guarded([&] {
+        auto problem = c::check_dimensions(ndims, {shape, start, count});
+        core::keep_first(problem, c::check_place(ranks, rank));
+        if (!problem) c::refuse(problem.error().code, "TAPIOCA_Block_of", problem.error().text);
+        auto const block = block_of(c::list(ndims, shape), ranks, rank, 1);
+        std::copy(block.start.begin(), block.start.end(), start);
+        std::copy(block.count.begin(), block.count.end(), count);
+    });
+}
+
+int TAPIOCA_Pattern_hacc(int layout, int64_t mine, int64_t before, int64_t total, int64_t file_offset,
+                         TAPIOCA_Pattern* pattern)
+{
+    return c::guarded([&] {
+        auto& out = c::required(pattern, "TAPIOCA_Pattern_hacc", c::pattern_pointer);
+        out = new TAPIOCA_Pattern_s{hacc::pattern(c::layout_of(layout), mine, before, total, file_offset),
+                                    c::check_layout(layout)};
+    });
+}
+
+int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
+{
+    return c::guarded([&] {
+        constexpr char const* call = "TAPIOCA_Pattern_hacc_comm";
+        if (!comm::mpi_is_active()) c::refuse(Errc::invalid_state, call, "MPI is not active");
+        if (comm == MPI_COMM_NULL) c::refuse(Errc::invalid_argument, call, "the communicator is MPI_COMM_NULL");
+        auto made = hacc::pattern(comm, c::layout_of(layout), mine, file_offset);  // first: the others are in it
+        auto& out = c::required(pattern, call, c::pattern_pointer);
+        out = new TAPIOCA_Pattern_s{std::move(made), c::check_layout(layout)};
+    });
+}
+
+int tapioca_fortran_hacc_comm(MPI_Fint comm_f, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
+{
+    auto const comm = comm::mpi_is_active() ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL;
+    return TAPIOCA_Pattern_hacc_comm(comm, layout, mine, file_offset, pattern);
+}
+
+int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables)
+{
+    return c::guarded([&] {
+        constexpr char const* call = "TAPIOCA_Pattern_variables";
+        c::required(variables, call, "the pointer for the number") =
+            static_cast<int>(c::required(pattern, call, c::the_pattern).pattern.variables());
+    });
+}
+
+int TAPIOCA_Pattern_bytes(TAPIOCA_Pattern pattern, int var, int64_t* bytes)
+{
+    return c::guarded([&] {
+        constexpr char const* call = "TAPIOCA_Pattern_bytes";
+        auto const& handle = c::required(pattern, call, c::the_pattern);
+        if (var < 0 || static_cast<std::size_t>(var) >= handle.pattern.variables())
+            c::refuse(Errc::invalid_argument, call,
+                      fmt::format("variable {}: there are {}", var, handle.pattern.variables()));
+        c::required(bytes, call, "the pointer for the bytes") =
+            static_cast<int64_t>(handle.pattern.bytes(static_cast<std::size_t>(var)));
+    });
+}
+
+int TAPIOCA_Pattern_bookkeeping_bytes(TAPIOCA_Pattern pattern, int64_t* bytes)
+{
+    return c::guarded([&] {
+        constexpr char const* call = "TAPIOCA_Pattern_bookkeeping_bytes";
+        c::required(bytes, call, "the pointer for the bytes") =
+            static_cast<int64_t>(c::required(pattern, call, c::the_pattern).pattern.bookkeeping_bytes());
+    });
+}
+
+int TAPIOCA_Pattern_free(TAPIOCA_Pattern* pattern)
+{
+    return c::guarded([&] {
+        delete c::required(pattern, "TAPIOCA_Pattern_free", "the pointer to the pattern handle");
+        *pattern = TAPIOCA_PATTERN_NULL;
+    });
+}

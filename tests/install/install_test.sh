@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# install_test.sh SOURCE BUILD CMAKE MPICC MPICXX MPIFORT|none LAUNCHER...
+# Installs into a scratch prefix, moves it, and uses it from outside: from C++, C and Fortran, through find_package and
+# through pkg-config, on 2 ranks.
+set -euo pipefail
+source=$1 build=$2 cmake=$3 mpicc=$4 mpicxx=$5 mpifort=$6
+shift 6
+launcher=("$@")
+here=$source/tests/install
+work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-install-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "install_test: $*" >&2; exit 1; }
+quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "failed: $*"; }; }
+command -v pkg-config >/dev/null || fail "no pkg-config (Debian: pkg-config)"
+
+quietly "$cmake" --install "$build" --prefix "$work/first"
+prefix=$work/moved/here
+mkdir "$work/moved" && mv "$work/first" "$prefix"
+unset LD_LIBRARY_PATH
+
+# what is there, and nothing else
+(cd "$source/include/tapioca" && ls) >"$work/wanted"
+(cd "$prefix/include/tapioca" && find . -maxdepth 1 -type f -printf '%P\n' | sort) >"$work/found"
+diff <(sort "$work/wanted") "$work/found" || fail "headers differ from include/tapioca"
+[ "$(ls "$prefix/include")" = tapioca ] || fail "more than tapioca/ in include"
+[ -z "$(find "$prefix" -name '*.a')" ] || fail "internal libraries: $(find "$prefix" -name '*.a')"
+! grep -rlF "$work/first" "$prefix" --include='*.cmake' --include='*.pc' || fail "the prefix is written into the files above"
+[ -s "$prefix/share/man/man1/tapioca.1" ] || fail "no man page"
+quietly "$prefix/bin/tapioca" --version
+quietly "$prefix/bin/tapioca-bench" hacc --help
+
+printf 'rank 0\nrank 1\n' >"$work/right"
+try() { # NAME PROGRAM
+    quietly "${launcher[@]}" -n 2 "$2" "$work/$1.dat"
+    cmp "$work/$1.dat" "$work/right" || fail "$1 wrote something else"
+    echo "install_test: $1"
+}
+
+languages=(c cxx)
+[ "$mpifort" = none ] || languages+=(fortran)
+for language in "${languages[@]}"; do
+    quietly "$cmake" -G Ninja -S "$here/$language" -B "$work/$language" -D CMAKE_PREFIX_PATH="$prefix" \
+        -D CMAKE_BUILD_TYPE=Release
+    ! grep -A5 "CMake Warning" "$work/log" || fail "find_package warns"
+    quietly "$cmake" --build "$work/$language"
+    try "$language-find_package" "$work/$language/consumer"
+done
+
+lib=$(dirname "$(find "$prefix" -name libtapioca.so)")
+export PKG_CONFIG_PATH=$lib/pkgconfig
+with() { pkg-config --cflags --libs "$1"; }
+quietly "$mpicc" -std=c99 "$here/c/main.c" $(with tapioca) -Wl,-rpath,"$lib" -o "$work/c-pc"
+try c-pkg-config "$work/c-pc"
+quietly "$mpicxx" -std=c++20 "$here/cxx/main.cpp" $(with tapioca) -Wl,-rpath,"$lib" -o "$work/cxx-pc"
+try cxx-pkg-config "$work/cxx-pc"
+if [ "$mpifort" != none ]; then
+    quietly "$mpifort" "$here/fortran/main.f90" $(with tapioca-fortran) -Wl,-rpath,"$lib" -J "$work" -o "$work/fortran-pc"
+    try fortran-pkg-config "$work/fortran-pc"
+fi
+[ "$(pkg-config --modversion tapioca)" = "$(sed -n 's/^project(tapioca VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ] ||
+    fail "pkg-config has another version than the project"
+grep -q "tapioca $(pkg-config --modversion tapioca)" "$prefix/share/man/man1/tapioca.1" || fail "the man page has another version"
