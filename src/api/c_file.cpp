@@ -38,9 +38,7 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
     api::FileState nowhere;
     nowhere.path = path ? path : "(null)";
     if (!comm::mpi_is_active() || comm == MPI_COMM_NULL) return nowhere.raise_if("TAPIOCA_Open", local);
-    auto const pool = engine::Pool::of(comm);
-    if (!pool) nowhere.raise("TAPIOCA_Open", pool.error());
-    auto const agreed = (*pool)->agree(local);
+    auto const agreed = comm::agree(comm, local);
     if (agreed) return;
     auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same
     throw Error(failure.code, failure.rank, failure.sys_errno, "",

@@ -1,4 +1,5 @@
 // File: opening, declaring, closing. Rank 0 does what must be done once and tells the others.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -87,7 +88,8 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
     auto counts = pattern::bytes_between(variables, cuts);
     // Shifting a step moves the cuts by less than a block.
     for (std::size_t p = 0; p < partitions; ++p)
-        counts.push_back(pattern::touches(variables, cuts[p] - block_bytes, cuts[p + 1] + block_bytes) ? 1 : 0);
+        counts.push_back(pattern::touches(variables, std::max<std::int64_t>(0, cuts[p] - block_bytes),
+                                          std::min(cuts[p + 1], INT64_MAX - block_bytes) + block_bytes));
     counts = team.sum_on_node(std::move(counts));
     std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
     for (std::size_t p = 0; p < partitions; ++p)

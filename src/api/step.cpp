@@ -1,6 +1,5 @@
 // Step: collects buffers, runs the plan, and brings all ranks to the same answer.
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 
 #include <fmt/core.h>
@@ -122,9 +121,6 @@ void StepState::prepare(bool background)
     if (status) return;
     plan::refuse_rma(plan_, status.error().text);
     lay_out();
-    if (pool.team().rank() == 0)
-        std::fprintf(stderr, "tapioca: %s: rma is not to be had, p2p instead: %s\n", file_->path.c_str(),
-                     status.error().text.c_str());
     file_->raise_if("start", pool.prepare(site(), background, does_io()));
 }
 

@@ -4,16 +4,18 @@
 
 namespace tapioca::comm {
 
-MPI_Request& Messages::add(Done done)
+MPI_Request& Messages::add(Kind kind, Done done)
 {
     if (free_.empty()) {
         free_.push_back(static_cast<int>(requests_.size()));
         requests_.push_back(MPI_REQUEST_NULL);
+        kinds_.push_back(kind);
         done_.emplace_back();
         finished_.emplace_back();
     }
     auto const place = static_cast<std::size_t>(free_.back());
     free_.pop_back();
+    kinds_[place] = kind;
     done_[place] = std::move(done);
     ++under_way_;
     return requests_[place];
@@ -22,12 +24,14 @@ MPI_Request& Messages::add(Done done)
 void Messages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
 {
     // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
-    MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &add(std::move(done)));
+    MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_,
+               &add(Kind::send, std::move(done)));
 }
 
 void Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
 {
-    MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_, &add(std::move(done)));
+    MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
+              &add(Kind::receive, std::move(done)));
 }
 
 std::optional<std::vector<std::byte>> Messages::take(int tag)
@@ -46,10 +50,7 @@ std::optional<std::vector<std::byte>> Messages::take(int tag)
 
 bool Messages::poll()
 {
-    if (under_way_ == 0) {
-        progress();
-        return false;
-    }
+    if (under_way_ == 0) return false;
     int count = 0;
     MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
     if (count == MPI_UNDEFINED || count == 0) return false;
@@ -64,19 +65,28 @@ bool Messages::poll()
     return true;
 }
 
-void Messages::progress()
+void Messages::tell(int rank, int tag)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, comm_, &request);
+    MPI_Request_free(&request);
+}
+
+bool Messages::told(int tag)
 {
     int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &found, MPI_STATUS_IGNORE);
+    return found != 0;
 }
 
 void Messages::drop()
 {
-    for (auto& request : requests_)
-        if (request != MPI_REQUEST_NULL) {
-            MPI_Cancel(&request);
-            MPI_Request_free(&request);
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+        if (requests_[i] != MPI_REQUEST_NULL) {
+            if (kinds_[i] == Kind::receive) MPI_Cancel(&requests_[i]);
+            MPI_Request_free(&requests_[i]);
         }
+    kinds_.clear();
     requests_.clear();
     done_.clear();
     free_.clear();

@@ -27,19 +27,23 @@ public:
     /// A message with `tag` from any rank, if one is there.
     std::optional<std::vector<std::byte>> take(int tag);
 
-    /// Calls what is done; lets MPI get on in any case. True if something was done.
+    /// Calls what is done. True if something was.
     bool poll();
-    /// Only lets MPI get on.
-    void progress();
+    /// Lets a rank know something, without waiting for it or for anybody.
+    void tell(int rank, int tag);
+    /// True if a rank told it. Lets MPI get on in any case.
+    bool told(int tag);
     [[nodiscard]] bool idle() const { return under_way_ == 0; }
     /// Forgets everything under way, without telling the other side: for a step that is given up.
     void drop();
 
 private:
-    MPI_Request& add(Done done);
+    enum class Kind { send, receive };
+    MPI_Request& add(Kind kind, Done done);
 
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;
+    std::vector<Kind> kinds_;
     std::vector<Done> done_;
     std::vector<int> free_;
     std::vector<int> finished_;

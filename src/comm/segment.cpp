@@ -70,26 +70,10 @@ Segment::~Segment()
     if (data_) ::munmap(data_, bytes_);
 }
 
-core::Result<Segment> Segment::alone(std::uint64_t bytes)
-{
-    Segment segment;
-    void* const memory =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED)
-        return core::fail_errno(
-            errno, fmt::format("{} of memory (lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY)", core::format_bytes(bytes)));
-    segment.data_ = static_cast<std::byte*>(memory);
-    segment.bytes_ = bytes;
-    return segment;
-}
-
 core::Result<Segment> Segment::create(MPI_Comm node, std::uint64_t bytes, std::string const& directory)
 {
     int rank = 0;
-    int ranks = 1;
     MPI_Comm_rank(node, &rank);
-    MPI_Comm_size(node, &ranks);
-    if (ranks == 1) return alone(bytes);
     Descriptor file;
     core::Status status;
     std::string name;

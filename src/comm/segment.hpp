@@ -27,9 +27,6 @@ public:
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
 private:
-    /// Of a rank that is alone on its node, and needs nobody to share with.
-    static core::Result<Segment> alone(std::uint64_t bytes);
-
     std::byte* data_ = nullptr;
     std::uint64_t bytes_ = 0;
 };

@@ -94,7 +94,7 @@ Team::~Team()
     if (!mpi_is_active()) return;
     if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     MPI_Comm_free(&node_);
-    MPI_Comm_free(&all_);
+    if (!kept_) MPI_Comm_free(&all_);
 }
 
 std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const

@@ -38,6 +38,10 @@ public:
     /// Gives the communicators back, unless MPI has been finalised.
     ~Team();
 
+    /// Messages may be left that nobody will receive: the communicator must never be used for anything else again, and
+    /// is not given back.
+    void keep() { kept_ = true; }
+
     [[nodiscard]] MPI_Comm all() const { return all_; }
     [[nodiscard]] MPI_Comm node() const { return node_; }
     [[nodiscard]] int rank() const { return rank_; }
@@ -82,6 +86,7 @@ private:
     int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
     int ranks_per_node_ = 0;
     int my_node_ = 0;
+    bool kept_ = false;
     Nodes nodes_;
 };
 

@@ -18,10 +18,11 @@ enum Tally : std::size_t { says_write, says_read, says_spoiled, tally_size };
 
 /// Tags: one for each kind of message, which arrive in the order of their rounds.
 enum Tag : int {
-    tag_gathered = 1,  ///< a node's part of a round, or its requests
-    tag_apart = 2,     ///< large data straight from the rank that has it
-    tag_stray = 3,     ///< an entry that did not fit into its node's slot
-    tag_reply = 4,     ///< what was asked for
+    tag_gathered = 1,   ///< a node's part of a round, or its requests
+    tag_apart = 2,      ///< large data straight from the rank that has it
+    tag_stray = 3,      ///< an entry that did not fit into its node's slot
+    tag_reply = 4,      ///< what was asked for
+    tag_abandoned = 5,  ///< no bytes: a step was destroyed before its end
 };
 
 }  // namespace tapioca::engine

@@ -50,7 +50,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
 {
     tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
-    if (several_nodes()) patience_.poll = [this] { messages_.progress(); };
+    if (several_nodes()) patience_.poll = [this] { poll(); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
         std::fprintf(stderr,
@@ -59,6 +59,11 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
         std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
         MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
     };
+}
+
+Pool::~Pool()
+{
+    if (several_nodes() && abandoned()) team_holder_->keep();
 }
 
 bool Pool::holds(Site const& site, bool one_sided) const
@@ -86,6 +91,11 @@ core::Status Pool::prepare_window()
             return {};
         }
         no_windows_ = window.error().text;
+        if (team_.rank() == 0)
+            std::fprintf(stderr,
+                         "tapioca: this MPI refuses the window for transport=rma, p2p is used instead (%s; with Open "
+                         "MPI, --mca osc ^ucx may help)\n",
+                         no_windows_.c_str());
     }
     return core::fail(Errc::unsupported, no_windows_);
 }
@@ -119,7 +129,8 @@ core::Status Pool::agree(core::Status const& local)
     if (abandoned()) return Exchange::lost();
     auto const size = static_cast<std::uint64_t>(team_.size());
     agreement_.start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
-    wait_until(patience_, "the other ranks to arrive", [&] { return agreement_.done(); });
+    wait_until(patience_, "the other ranks to arrive", [&] { return agreement_.done() || abandoned(); });
+    if (!agreement_.done()) return Exchange::lost();
     auto const failed = agreement_.values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
 }
@@ -141,7 +152,23 @@ Pool::Direction Pool::announced()
 
 void Pool::all_began()
 {
-    if (several_nodes()) wait_until(patience_, "the other ranks to start the step", [&] { return tally_.done(); });
+    if (several_nodes())
+        wait_until(patience_, "the other ranks to start the step", [&] { return tally_.done() || abandoned(); });
+}
+
+void Pool::abandon()
+{
+    exchange_.abandon();
+    if (!several_nodes() || !comm::mpi_is_active()) return;
+    auto const& nodes = team_.nodes();
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+        if (static_cast<int>(node) != team_.my_node())
+            for (int const rank : nodes[node]) messages_.tell(rank, tag_abandoned);
+}
+
+void Pool::poll()
+{
+    if (messages_.told(tag_abandoned)) exchange_.abandon();
 }
 
 namespace {
@@ -193,7 +220,7 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
 core::Result<std::string> Pool::broadcast(std::string text)
 {
     if (several_nodes()) {
-        meet();
+        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
     bool fits = true;

@@ -17,6 +17,7 @@ public:
     static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm, int ranks_per_node);
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;
+    ~Pool();
 
     [[nodiscard]] comm::Team const& team() const { return team_; }
     /// Of a node; of the one with the fewest.
@@ -42,9 +43,9 @@ public:
     /// Waits until all have begun the step; in the end every rank must.
     void all_began();
 
-    /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match. On several
-    /// nodes only the ranks of this one learn it.
-    void abandon() { exchange_.abandon(); }
+    /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match. Local: other
+    /// nodes find a message when they next look.
+    void abandon();
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(core::Status const& local);
@@ -64,6 +65,8 @@ public:
 private:
     Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control);
     core::Status grow(comm::Segment& segment, std::uint64_t bytes);
+    /// Lets MPI get on, and looks whether another node has abandoned a step.
+    void poll();
     /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
     void meet();
 

@@ -62,7 +62,7 @@ public:
     {
         if (one_sided()) {
             if (helping && !put_all_) put_all();
-            return put_all_;
+            return true;  // without the others, who wait for it inside MPI, nothing moves
         }
         for (;;) {
             bool const moved = outbox_ && pump();

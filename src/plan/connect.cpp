@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for what it gathers to send
 constexpr std::uint64_t least_slot = 64 * core::KiB;
+constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // under a memory cap
 
 using Nodes = std::vector<std::vector<int>>;
 
@@ -111,7 +112,7 @@ void count_crossing(Network& network, std::vector<Weight> const& weights, std::s
 }
 
 /// Room for a message: all of a round if `budget` allows, which it does unless a node feeds very many aggregators.
-void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget)
+void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget, std::uint64_t least)
 {
     auto& network = route.network;
     std::vector<std::uint64_t> fed(nodes, 0);
@@ -122,7 +123,7 @@ void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget)
     for (std::size_t node = 0; node < nodes; ++node) {
         if (fed[node] == 0) continue;
         auto const share = budget / (fed[node] * static_cast<std::uint64_t>(route.buffers));
-        network.slot_bytes[node] = std::clamp(share, std::min(least_slot, whole), whole) / 64 * 64;
+        network.slot_bytes[node] = std::clamp(share, std::min(least, whole), whole) / 64 * 64;
     }
 }
 
@@ -175,18 +176,28 @@ core::Status connect_route(Job const& job, Route& route, Nodes const& nodes, std
         route.notes.push_back("most rounds have no data: p2p instead of rma");
     }
 
-    auto budget = slots_budget;
-    choose_slots(route, nodes.size(), budget);
+    choose_slots(route, nodes.size(), slots_budget, least_slot);
     if (!job.options.memory) return {};
     auto const cap = *job.options.memory;
     auto const total = [&] {
         return job.pattern.most_bookkeeping_bytes + route.memory_per_aggregator() + slot_memory(route, nodes);
     };
-    for (; total() > cap && budget > least_slot; budget /= 2) choose_slots(route, nodes.size(), budget);
+    auto const wanted = route.round_bytes;
+    auto const block_bytes = static_cast<std::uint64_t>(job.storage.block_bytes);
+    for (auto budget = slots_budget; total() > cap; budget /= 2) {
+        if (budget <= tiny_slot && route.round_bytes <= block_bytes) break;
+        if (budget <= tiny_slot)
+            route.round_bytes = std::max(block_bytes, route.round_bytes / 2 / block_bytes * block_bytes);
+        choose_slots(route, nodes.size(), budget, tiny_slot);
+    }
     if (total() > cap)
         return core::fail(Errc::memory,
                           fmt::format("crossing {} nodes needs {} and TAPIOCA_MEMORY allows {}: raise it", nodes.size(),
                                       core::format_bytes(total()), core::format_bytes(cap)));
+    if (route.round_bytes != wanted)
+        route.notes.push_back(fmt::format("buffers cut from {} to {} to keep within TAPIOCA_MEMORY ({})",
+                                          core::format_bytes(wanted), core::format_bytes(route.round_bytes),
+                                          core::format_bytes(cap)));
     return {};
 }
 
