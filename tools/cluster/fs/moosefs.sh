@@ -31,5 +31,5 @@ fs_start() {
 
 fs_mount() { # HOST
     until on "$1" mfsmount "$state/fs" -H n0; do sleep 0.2; done
-    until on "$1" sh -c "echo probe >$state/fs/.probe.$1 && rm "$state/fs"/.probe.$1"; do sleep 0.2; done
+    until on "$1" sh -c "echo probe >$state/fs/.probe.$1 && rm $state/fs/.probe.$1"; do sleep 0.2; done
 }
