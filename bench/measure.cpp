@@ -103,8 +103,9 @@ public:
         }
         for (auto& cell : outcome.cells) {
             auto const& network = cell.op == "write" ? outcome.write : outcome.read;
-            if (cell.method == "tapioca")
-                cell.link_mb_per_s = network.allowed_mb_per_s(workload_.step_bytes, setup_.link_bytes_per_s);
+            if (cell.method != "tapioca" || setup_.link_bytes_per_s <= 0) continue;
+            cell.crossing_bytes = network.crossing_bytes;
+            cell.link_mb_per_s = network.allowed_mb_per_s(workload_.step_bytes, setup_.link_bytes_per_s);
         }
         return outcome;
     }

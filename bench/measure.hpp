@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct Cell {
     int ranks = 0;
     std::vector<double> mb_per_s;  ///< one per repetition
     bool verified = true;
-    double link_mb_per_s = 0;  ///< what the nodes' links allow with TAPIOCA's plan; 0: no bound
+    std::optional<std::int64_t> crossing_bytes;  ///< between nodes, in TAPIOCA's plan, where links are asked for
+    double link_mb_per_s = 0;                    ///< what the nodes' links allow with that plan; 0: no bound
 
     [[nodiscard]] double median() const;
     [[nodiscard]] double min() const;

@@ -131,6 +131,7 @@ std::string to_json(std::vector<Cell> const& cells)
                          {"max_mb_s", cell.max()},
                          {"cv", cell.cv()},
                          {"verified", cell.verified}});
+        if (cell.crossing_bytes) array.back()["crossing_bytes"] = *cell.crossing_bytes;
         if (cell.link_mb_per_s > 0) array.back()["link_mb_s"] = cell.link_mb_per_s;
     }
     return array.dump(2);
