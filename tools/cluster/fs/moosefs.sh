@@ -29,7 +29,12 @@ fs_start() {
     done
 }
 
-fs_mount() { # HOST
+fs_mount() { # HOST: done when all chunk servers have registered and a file can be written
+    local servers=$((hosts < 4 ? hosts : 4)) blocks=0 size=0
     until on "$1" mfsmount "$state/fs" -H n0; do sleep 0.2; done
+    until [ $((blocks * size >> 30)) -ge $((servers * 3)) ]; do
+        sleep 0.2
+        read -r blocks size < <(on "$1" stat -f -c '%b %S' "$state/fs")
+    done
     until on "$1" sh -c "echo probe >$state/fs/.probe.$1 && rm $state/fs/.probe.$1"; do sleep 0.2; done
 }
