@@ -43,7 +43,18 @@ bad_arguments() {
     refused 2 "--timeout 0: expected a number" "$tool" 2x1 --timeout 0 -- true
     refused 2 "--fs nfs: expected one of" "$tool" 4x1 --fs nfs -- true
     refused 2 "needs 3 hosts" "$tool" 2x1 --fs gluster -- true
+    refused 2 "{fs} in the command" "$tool" 2x1 -- echo '{fs}'
     refused 77 "no launcher" "$tool" 2x1 --mpiexec "$work/none" -- true
+}
+
+long_suite() { # its arguments only
+    local suite
+    suite=$(dirname "$(dirname "$(dirname "$tool")")")/test-cluster
+    "$suite" --help | grep -q "gluster" || fail "no help of test-cluster"
+    refused 2 "floppy: expected links" "$suite" --json "$work/json" floppy
+    refused 2 "--reps needs a value" "$suite" --reps
+    refused 2 "--reps 0: expected" "$suite" --reps 0
+    refused 2 "there is no tapioca-bench" "$suite" --json "$work/json" --bin "$work" links
 }
 
 not_permitted() { # says so where unshare fails or a package is missing
@@ -148,6 +159,7 @@ ended_by() { # SIGNAL STATUS SECONDS: the script gets the signal while ranks run
 }
 
 bad_arguments
+long_suite
 not_permitted
 status=0
 box 2x1 -- true >"$work/out" 2>&1 || status=$?
