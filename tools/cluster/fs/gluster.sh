@@ -18,7 +18,9 @@ fs_start() {
     for h in 1 2; do
         until on n0 gluster --mode=script peer probe n$h; do sleep 0.2; done
     done
-    until [ "$(on n0 gluster --mode=script peer status | grep -c 'Peer in Cluster (Connected)')" = 2 ]; do sleep 0.2; done
+    for h in 0 1 2; do # each must see both others
+        until [ "$(on n$h gluster --mode=script peer status | grep -c 'Peer in Cluster (Connected)')" = 2 ]; do sleep 0.2; done
+    done
     on n0 gluster --mode=script volume create box disperse 3 redundancy 1 n{0,1,2}:/run/brick/box force &&
         on n0 gluster --mode=script volume start box
 }
