@@ -12,9 +12,14 @@ fs_start() {
         # shellcheck disable=SC2016
         on n$h sh -c 'mkdir -p /run/gluster /run/brick
             for place in /var/lib/glusterd /var/log/glusterfs; do mkdir -p $place && mount -t tmpfs glusterd $place; done
-            [ "$1" -ge 3 ] || glusterd' sh $h || return 1
+            [ "$1" -lt 3 ] || exit 0
+            for try in 1 2 3 4 5 6 7 8; do # now and then glusterd ends while it starts
+                glusterd
+                sleep 0.3
+                ! gluster --mode=script peer status || exit 0
+            done
+            exit 1' sh $h || return 1
     done
-    until on n0 gluster --mode=script peer status; do sleep 0.2; done
     for h in 1 2; do
         until on n0 gluster --mode=script peer probe n$h; do sleep 0.2; done
     done
