@@ -27,6 +27,23 @@ struct Arguments {
     std::vector<std::string> distributions{"uniform", "random", "normal"};
 };
 
+/// "1gbit" in bytes per second.
+double link_rate(std::string const& text)
+{
+    std::size_t end = 0;
+    double value = 0;
+    try {
+        value = std::stod(text, &end);
+    } catch (std::exception const&) {
+        end = 0;
+    }
+    auto const unit = text.substr(end);
+    double const factor = unit == "kbit" ? 1e3 : unit == "mbit" ? 1e6 : unit == "gbit" ? 1e9 : 0;
+    if (end == 0 || !(value > 0) || factor == 0)
+        throw CLI::ValidationError("--link", text + ": expected a rate such as 200mbit or 1gbit");
+    return value * factor / 8;
+}
+
 void add_common(CLI::App& verb, Arguments& a)
 {
     verb.add_option("--dir", a.setup.directory, "directory for the files")
@@ -40,6 +57,13 @@ void add_common(CLI::App& verb, Arguments& a)
         ->delimiter(',')
         ->check(CLI::IsMember(bench::method_names()))
         ->option_text("LIST [all]");
+    verb.add_option("--limit-call", a.setup.limit_call, "bytes of one call of the limit")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->option_text("BYTES [the whole piece]");
+    auto const link = [&a](std::string const& text) { a.setup.link_bytes_per_s = link_rate(text); };
+    verb.add_option_function<std::string>("--link", link, "rate of the nodes' links: print what they allow")
+        ->option_text("RATE, such as 1gbit");
     verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
     verb.add_flag("--write-only", a.write_only, "do not read");
     verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
@@ -109,7 +133,7 @@ int run(CLI::App const& app, Arguments& a)
         cells.insert(cells.end(), outcome.cells.begin(), outcome.cells.end());
         if (rank != 0) continue;
         if (a.live) fmt::print(stderr, "\r\033[K");
-        fmt::print("\n{}", bench::table(title(workload, a, ranks), outcome));
+        fmt::print("\n{}", bench::table(title(workload, a, ranks), outcome, setup.link_bytes_per_s));
         if (a.explain) fmt::print("{}", outcome.breakdown.plan);
         std::fflush(stdout);
     }

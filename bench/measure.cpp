@@ -51,13 +51,23 @@ double timed(MPI_Comm comm, Work work)
     return most(comm, MPI_Wtime() - start);
 }
 
+/// A plan for one node has no such object.
+Network network_of(nlohmann::json const& plan, char const* direction)
+{
+    if (!plan.is_object()) return {};
+    auto const part = plan.value(direction, nlohmann::json::object());
+    if (!part.is_object() || !part.contains("network")) return {1, 0, 0, 0};
+    auto const& network = part["network"];
+    return {network.value("nodes", 1), network.value("crossing_bytes", std::int64_t{0}),
+            network.value("most_in_bytes", std::int64_t{0}), network.value("most_out_bytes", std::int64_t{0})};
+}
+
 class Bench {
 public:
     Bench(MPI_Comm comm, Workload const& workload, Setup const& setup) : comm_(comm), workload_(workload), setup_(setup)
     {
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);
-        path_ = fmt::format("{}/tapioca-bench.{}.dat", setup.directory, workload.name);
         for (auto const& variable : workload.variables)
             scattered_.emplace_back(static_cast<std::size_t>(variable.bytes()));
         contiguous_.emplace_back(static_cast<std::size_t>(workload.rank_bytes));
@@ -68,7 +78,8 @@ public:
         for (int repetition = 0; repetition < setup_.repetitions; ++repetition)
             for (auto const& name : setup_.methods) {
                 if (rank_ == 0 && setup_.progress) setup_.progress(name, repetition);
-                auto const method = make_method(name, comm_, workload_);
+                auto const method = make_method(name, comm_, workload_, setup_.limit_call);
+                next_path();
                 auto const seed = static_cast<std::uint64_t>(repetition) * 16 + cells_.size() + 1;
                 write(*method, seed);
                 if (setup_.read) read(*method, seed);
@@ -87,12 +98,22 @@ public:
             declare_.declare_seconds = median_of(declare_seconds_);
             declare_.step_seconds = median_of(step_seconds_);
             outcome.declare = declare_;
-            outcome.breakdown = explain();
+            next_path();
+            explain(outcome);
+        }
+        for (auto& cell : outcome.cells) {
+            auto const& network = cell.op == "write" ? outcome.write : outcome.read;
+            if (cell.method != "tapioca" || setup_.link_bytes_per_s <= 0) continue;
+            cell.crossing_bytes = network.crossing_bytes;
+            cell.link_mb_per_s = network.allowed_mb_per_s(workload_.step_bytes, setup_.link_bytes_per_s);
         }
         return outcome;
     }
 
 private:
+    /// A name of its own for every file: on a distributed file system other hosts may remember a deleted one.
+    void next_path() { path_ = fmt::format("{}/tapioca-bench.{}.{}.dat", setup_.directory, workload_.name, files_++); }
+
     Buffers& buffers(Method const& method) { return method.contiguous() ? contiguous_ : scattered_; }
 
     void fill(Method const& method, int step, std::uint64_t seed)
@@ -123,8 +144,9 @@ private:
         auto const end = rank_ + 1 == size_ ? total : total / size_ * (rank_ + 1);
         int const fd = ::open(path_.c_str(), O_RDONLY);
         bool same = fd >= 0;
-        if (same && rank_ == 0) same = ::lseek(fd, 0, SEEK_END) == total;
         std::vector<std::byte> piece(std::size_t{1} << 20);
+        // Not by the size, which a distributed file system may remember from before: a read beyond asks again.
+        if (same && rank_ == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
         for (auto at = begin; same && at < end;) {
             auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));
             auto const got = ::pread(fd, piece.data(), static_cast<std::size_t>(wanted), at);
@@ -200,9 +222,9 @@ private:
     }
 
     /// One more write and read with a report, untimed, to see where TAPIOCA spends its time.
-    Breakdown explain()
+    void explain(Outcome& outcome)
     {
-        Breakdown result;
+        auto& result = outcome.breakdown;
         auto const report = path_ + ".report.json";
         tapioca::Options options;
         options.report = report;
@@ -210,6 +232,9 @@ private:
             auto file = tapioca::File::open(comm_, path_, mode, options);
             auto step = file.declare(workload_.pattern());
             result.plan = step.plan().explain();
+            auto const plan = nlohmann::json::parse(step.plan().json(), nullptr, false);
+            (mode == tapioca::Mode::create ? outcome.write : outcome.read) =
+                network_of(plan, mode == tapioca::Mode::create ? "write" : "read");
             for (std::size_t var = 0; var < scattered_.size(); ++var) {
                 if (mode == tapioca::Mode::create)
                     step.write(var, std::span<std::byte const>(scattered_[var]));
@@ -219,13 +244,13 @@ private:
             step.finish();
             file.close();
         }
-        if (rank_ != 0) return result;
+        if (rank_ != 0) return;
         std::ifstream in(report);
         auto const json = nlohmann::json::parse(in, nullptr, false);
         in.close();
         std::remove(report.c_str());
         ::unlink(path_.c_str());
-        if (!json.is_object() || json["files"].size() != 2) return result;
+        if (!json.is_object() || json["files"].size() != 2) return;
         auto const direction = [](nlohmann::json const& part) -> Breakdown::Direction {
             auto const& s = part["seconds"];
             return {s["copying"]["mean"], s["waiting"]["mean"], s["draining"]["max"]};
@@ -233,13 +258,13 @@ private:
         result.planning = json["files"][0]["planning_seconds"]["max"];
         result.write = direction(json["files"][0]["write"]);
         result.read = direction(json["files"][1]["read"]);
-        return result;
     }
 
     MPI_Comm comm_;
     Workload const& workload_;
     Setup const& setup_;
     int rank_ = 0, size_ = 1;
+    int files_ = 0;
     std::string path_;
     Buffers scattered_;
     Buffers contiguous_;
@@ -250,6 +275,13 @@ private:
 };
 
 }  // namespace
+
+double Network::allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const
+{
+    auto const busiest = static_cast<double>(std::max(most_in_bytes, most_out_bytes));
+    if (busiest <= 0 || link_bytes_per_s <= 0) return 0;
+    return static_cast<double>(step_bytes) / 1e6 / (busiest / link_bytes_per_s);
+}
 
 double Cell::median() const
 {

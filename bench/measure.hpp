@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Setup {
     int repetitions = 7;
     bool fsync = false;
     bool read = true;
+    std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
+    double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: not known
     /// Called on rank 0 before each piece of work: method, repetition.
     std::function<void(std::string const&, int)> progress;
 };
@@ -27,6 +30,8 @@ struct Cell {
     int ranks = 0;
     std::vector<double> mb_per_s;  ///< one per repetition
     bool verified = true;
+    std::optional<std::int64_t> crossing_bytes;  ///< between nodes, in TAPIOCA's plan, where links are asked for
+    double link_mb_per_s = 0;                    ///< what the nodes' links allow with that plan; 0: no bound
 
     [[nodiscard]] double median() const;
     [[nodiscard]] double min() const;
@@ -52,8 +57,19 @@ struct Breakdown {
     std::string plan;
 };
 
+/// What TAPIOCA's plan sends between nodes in one step; no nodes: nothing is known.
+struct Network {
+    int nodes = 0;
+    std::int64_t crossing_bytes = 0;
+    std::int64_t most_in_bytes = 0;   ///< into the node that receives most
+    std::int64_t most_out_bytes = 0;  ///< out of the node that sends most
+    /// MB/s of a step of `step_bytes` if the busiest link were the only limit; 0 if nothing crosses.
+    [[nodiscard]] double allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const;
+};
+
 struct Outcome {
     std::vector<Cell> cells;
+    Network write, read;
     DeclareCost declare;
     Breakdown breakdown;
 };

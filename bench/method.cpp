@@ -1,5 +1,6 @@
 #include "method.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -135,7 +136,7 @@ private:
 /// All ranks write or read the same number of bytes, each in one contiguous piece, with plain system calls.
 class Limit final : public Method {
 public:
-    Limit(MPI_Comm comm, Workload const& workload) : comm_(comm), workload_(workload) {}
+    Limit(MPI_Comm comm, Workload const& workload, std::int64_t call) : comm_(comm), workload_(workload), call_(call) {}
     [[nodiscard]] std::string name() const override { return "limit"; }
     [[nodiscard]] bool contiguous() const override { return true; }
 
@@ -154,8 +155,10 @@ public:
         auto const offset = step * workload_.step_bytes + workload_.rank_offset;
         for (std::size_t done = 0; done < bytes.size();) {
             auto const at = offset + static_cast<std::int64_t>(done);
-            auto const moved = writing_ ? ::pwrite(fd_, bytes.data() + done, bytes.size() - done, at)
-                                        : ::pread(fd_, bytes.data() + done, bytes.size() - done, at);
+            auto const left = bytes.size() - done;
+            auto const wanted = call_ > 0 ? std::min(left, static_cast<std::size_t>(call_)) : left;
+            auto const moved = writing_ ? ::pwrite(fd_, bytes.data() + done, wanted, at)
+                                        : ::pread(fd_, bytes.data() + done, wanted, at);
             if (moved <= 0) throw std::runtime_error(fmt::format("limit: {}", std::strerror(errno)));
             done += static_cast<std::size_t>(moved);
         }
@@ -166,8 +169,9 @@ public:
     }
     void close() override
     {
-        ::close(fd_);
+        int const result = ::close(fd_);  // some distributed file systems write, and fail, only here
         fd_ = -1;
+        if (result != 0) throw std::runtime_error(fmt::format("close: {}", std::strerror(errno)));
     }
 
 private:
@@ -179,6 +183,7 @@ private:
 
     MPI_Comm comm_;
     Workload const& workload_;
+    std::int64_t call_;
     bool writing_ = false;
     int fd_ = -1;
 };
@@ -191,12 +196,13 @@ std::vector<std::string> const& method_names()
     return names;
 }
 
-std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload)
+std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
+                                    std::int64_t limit_call)
 {
     if (name == "tapioca") return std::make_unique<Tapioca>(comm, workload);
     if (name == "collective") return std::make_unique<MpiIo>(comm, workload, true);
     if (name == "independent") return std::make_unique<MpiIo>(comm, workload, false);
-    if (name == "limit") return std::make_unique<Limit>(comm, workload);
+    if (name == "limit") return std::make_unique<Limit>(comm, workload, limit_call);
     throw std::runtime_error("unknown method " + name);
 }
 

@@ -26,8 +26,10 @@ public:
     virtual void close() = 0;
 };
 
-/// "tapioca", "collective", "independent" or "limit". Throws std::runtime_error for another name.
-std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload);
+/// "tapioca", "collective", "independent" or "limit", which makes calls of at most `limit_call` bytes (0: the whole
+/// piece). Throws std::runtime_error for another name.
+std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
+                                    std::int64_t limit_call);
 std::vector<std::string> const& method_names();
 
 /// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.

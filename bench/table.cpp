@@ -55,9 +55,39 @@ std::string where_time_went(Outcome const& outcome)
         b.planning * 1e3, direction("write", b.write), direction("read", b.read));
 }
 
+std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
+{
+    std::string text;
+    for (auto const* const op : {"write", "read"}) {
+        auto const& n = std::string_view(op) == "write" ? outcome.write : outcome.read;
+        std::string ratios;
+        double allowed = 0;
+        bool measured = false;
+        for (auto const& cell : outcome.cells) {
+            measured = measured || cell.op == op;
+            if (cell.op == op && cell.method == "tapioca" && cell.link_mb_per_s > 0) {
+                allowed = cell.link_mb_per_s;
+                ratios += fmt::format(", {} {:.2f}x", cell.phase, cell.median() / cell.link_mb_per_s);
+            }
+        }
+        if (allowed > 0)
+            text += fmt::format(
+                "  links of {:.0f} MB/s, {}: {:.3f} MB cross between {} nodes, at most {:.3f} MB into and {:.3f} MB "
+                "out "
+                "of one: {} MB/s allowed; TAPIOCA{}\n",
+                link_bytes_per_s / 1e6, op, static_cast<double>(n.crossing_bytes) / 1e6, n.nodes,
+                static_cast<double>(n.most_in_bytes) / 1e6, static_cast<double>(n.most_out_bytes) / 1e6,
+                thousands(allowed), ratios);
+        else if (measured && n.nodes > 0)
+            text += fmt::format("  links, {}: nothing crosses\n", op);
+    }
+    if (text.empty()) text = "  links: no bound without TAPIOCA's plan\n";
+    return text;
+}
+
 }  // namespace
 
-std::string table(std::string const& title, Outcome const& outcome)
+std::string table(std::string const& title, Outcome const& outcome, double link_bytes_per_s)
 {
     auto text = title + "\n";
     text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>5}  {:>8}  {:>10}\n", "", "", "median MB/s", "min",
@@ -72,6 +102,7 @@ std::string table(std::string const& title, Outcome const& outcome)
                             cell.verified ? "" : "  WRONG DATA");
         group = this_group;
     }
+    if (link_bytes_per_s > 0) text += what_links_allow(outcome, link_bytes_per_s);
     if (outcome.declare.pieces > 0) {
         text += where_time_went(outcome);
         auto const& d = outcome.declare;
@@ -86,7 +117,7 @@ std::string table(std::string const& title, Outcome const& outcome)
 std::string to_json(std::vector<Cell> const& cells)
 {
     auto array = nlohmann::ordered_json::array();
-    for (auto const& cell : cells)
+    for (auto const& cell : cells) {
         array.push_back({{"workload", cell.workload},
                          {"layout", cell.layout},
                          {"op", cell.op},
@@ -100,6 +131,9 @@ std::string to_json(std::vector<Cell> const& cells)
                          {"max_mb_s", cell.max()},
                          {"cv", cell.cv()},
                          {"verified", cell.verified}});
+        if (cell.crossing_bytes) array.back()["crossing_bytes"] = *cell.crossing_bytes;
+        if (cell.link_mb_per_s > 0) array.back()["link_mb_s"] = cell.link_mb_per_s;
+    }
     return array.dump(2);
 }
 

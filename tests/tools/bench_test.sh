@@ -33,6 +33,9 @@ cells 8 interleaved --block 64 --bytes 64K --declare list
 cells 48 array1d --bytes 10000
 cells 4 array1d --bytes 10000 --distribution uniform --methods tapioca,limit --write-only --fsync
 
+cells 4 array1d --bytes 1M --distribution uniform --methods tapioca,limit --write-only --limit-call 64K --link 1gbit
+grep -q "links, write: nothing crosses" "$work/out" || fail "no word of links"
+
 "$bin/tapioca" --help | grep -q "tapioca bench" || fail "no usage"
 "$bin/tapioca" --version | grep -q "^tapioca [0-9]" || fail "no version"
 "$bin/tapioca" bench hacc --help | grep -q particles || fail "no help for hacc"
@@ -42,6 +45,8 @@ refused "needs a value" "$bin/tapioca" bench -n
 refused "Directory does not exist" "$bin/tapioca" bench -n 2 hacc --dir "$work/none"
 refused "not in" "$bin/tapioca" bench -n 2 hacc --layout soap
 refused "unit not recognized" "$bin/tapioca" bench -n 2 interleaved --block 64x
+refused "expected a rate" "$bin/tapioca" bench -n 2 hacc --link fast
+refused "not in range" "$bin/tapioca" bench -n 2 hacc --limit-call 0
 refused "cannot write" "$bin/tapioca" bench -n 2 hacc --json "$work/none/cells.json"
 refused "cannot start" "$bin/tapioca" bench --mpiexec "$work/none" hacc
 echo "bench_test: all as expected"
