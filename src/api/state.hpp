@@ -93,6 +93,7 @@ private:
     {
         return route().networked() && route().network.transport == plan::Transport::rma;
     }
+    [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
@@ -111,8 +112,9 @@ private:
     Op op_ = Op::write;
     core::Status input_;  ///< the first thing wrong with what this rank supplied
     std::unique_ptr<engine::Run> run_;
+    bool background_ = false;
     std::uint64_t drained_at_start_ = 0;
-    bool prepared_[2][2] = {};  ///< [read][background]
+    bool prepared_[2][2] = {};  ///< [read][with the worker]
     double waiting_ = 0;
 
     std::vector<std::uint64_t> received_;

@@ -101,6 +101,12 @@ void StepState::check_input()
                                                                     variables_[var]->bytes())));
 }
 
+/// In the background; and between nodes, so that messages move while the file system is at work.
+bool StepState::uses_worker(bool background) const
+{
+    return background || (route().networked() && file_->pool->spare_core());
+}
+
 bool StepState::does_io() const
 {
     auto const rank = file_->pool->team().rank();
@@ -112,16 +118,17 @@ bool StepState::does_io() const
 void StepState::prepare(bool background)
 {
     auto& pool = *file_->pool;
-    auto& done = prepared_[op_ == Op::read][background];
+    bool const threaded = uses_worker(background);
+    auto& done = prepared_[op_ == Op::read][threaded];
     if (done && pool.holds(site(), one_sided())) return;
-    file_->raise_if("start", pool.prepare(site(), background, does_io()));
+    file_->raise_if("start", pool.prepare(site(), threaded, does_io()));
     done = true;
     if (!one_sided()) return;
     auto const status = pool.prepare_window();
     if (status) return;
     plan::refuse_rma(plan_, status.error().text);
     lay_out();
-    file_->raise_if("start", pool.prepare(site(), background, does_io()));
+    file_->raise_if("start", pool.prepare(site(), threaded, does_io()));
 }
 
 /// What was supplied counts for one run, whether that comes about or not.
@@ -161,7 +168,8 @@ void StepState::start(bool background)
     work.every_byte = plan_.job.pattern.dense();
     work.base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
     work.spoiled = !input_;
-    work.background = background;
+    work.threaded = uses_worker(background);
+    background_ = background;
     work.variables = variables_.size();
     if (route().way == plan::Way::aggregated)
         work.tickets = pool.tickets;
@@ -203,7 +211,7 @@ Moved StepState::wait()
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     auto& pool = *file_->pool;
     Moved moved;
-    moved.overlapped_bytes = run_->drained_bytes() - drained_at_start_;
+    if (background_) moved.overlapped_bytes = run_->drained_bytes() - drained_at_start_;
     core::Status status = input_;
     auto const copying_before = run_->copying();
     {

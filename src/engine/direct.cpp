@@ -18,7 +18,7 @@ public:
         vectors_.reserve(std::min<std::size_t>(work_.tracks.size(), IOV_MAX));
         variables_.reserve(vectors_.capacity());
         lengths_.reserve(vectors_.capacity());
-        if (work_.background)
+        if (work_.threaded)
             place_.worker->start([this] { move_all(); });
         else
             move_all();

@@ -45,6 +45,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
       exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
       worker_(cores),
       least_cores_(team_.least(CPU_COUNT(&cores))),
+      spare_core_(team_.least(CPU_COUNT(&cores) - team_.node_size()) > 0),
       messages_(team_.all()),
       net_{&messages_, nullptr, &tally_, team_.my_node()}
 {
@@ -71,11 +72,11 @@ bool Pool::holds(Site const& site, bool one_sided) const
     return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() && (!one_sided || window_.open());
 }
 
-core::Status Pool::prepare(Site const& site, bool background, bool needs_worker)
+core::Status Pool::prepare(Site const& site, bool threaded, bool needs_worker)
 {
     auto status = grow(buffers_, site.bytes());
     if (status) status = grow(maps_, site.map_bytes());
-    if (!status || !background) return status;
+    if (!status || !threaded) return status;
     return agree(needs_worker ? worker_.launch() : core::Status());
 }
 
@@ -120,7 +121,7 @@ void Pool::closed()
 
 void Pool::meet()
 {
-    (void)agree({});
+    if (patience_.timeout_s > 0 || !several_nodes()) (void)agree({});
 }
 
 core::Status Pool::agree(core::Status const& local)
@@ -221,7 +222,8 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
 core::Result<std::string> Pool::broadcast(std::string text)
 {
     if (several_nodes()) {
-        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
+        meet();
+        if (abandoned()) return tl::unexpected(Exchange::lost().error());
         return comm::broadcast(team_.all(), std::move(text));
     }
     bool fits = true;

@@ -22,13 +22,15 @@ public:
     [[nodiscard]] comm::Team const& team() const { return team_; }
     /// Of a node; of the one with the fewest.
     [[nodiscard]] int cores() const { return least_cores_; }
+    /// True if every node has more cores than ranks.
+    [[nodiscard]] bool spare_core() const { return spare_core_; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
 
     /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
     [[nodiscard]] bool holds(Site const& site, bool one_sided) const;
-    /// Makes sure that the memory for a route is there and, for a step in the background, the worker of the ranks
-    /// that need it. Collective; waits for nobody the second time.
-    core::Status prepare(Site const& site, bool background, bool needs_worker);
+    /// Makes sure that the memory for a route is there and, for a step with workers, that of the ranks that need one.
+    /// Collective; waits for nobody the second time.
+    core::Status prepare(Site const& site, bool threaded, bool needs_worker);
     /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
     core::Status prepare_window();
 
@@ -80,6 +82,7 @@ private:
     Patience patience_;
     target::Worker worker_;
     int least_cores_;
+    bool spare_core_;
     int open_files_ = 0;
 
     // on several nodes

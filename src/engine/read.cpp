@@ -27,7 +27,7 @@ public:
             for (auto const& track : work_.tracks) cursors_.emplace_back(*track.layout);
         publish();
         // One thread reads ahead while the application computes.
-        if (work_.background && place_.rank == readers.front()) place_.worker->start([this] { read_ahead(); });
+        if (work_.threaded && place_.rank == readers.front()) place_.worker->start([this] { read_ahead(); });
     }
     ReadRun(ReadRun const&) = delete;
     ReadRun& operator=(ReadRun const&) = delete;

@@ -43,7 +43,7 @@ public:
         if (end_ == 0) return;
         for (std::size_t i = 0; i < work_.route->network.feeders[own_].size(); ++i) add_feeder(i);
         update_wanted();
-        if (work_.background && !one_sided()) place_.worker->start([this] { load_all(); });
+        if (work_.threaded && !one_sided()) place_.worker->start([this] { load_all(); });
     }
     RemoteReadRun(RemoteReadRun const&) = delete;
     RemoteReadRun& operator=(RemoteReadRun const&) = delete;
@@ -65,7 +65,8 @@ public:
             moved = outbox_->pump() || moved;
             for (auto& feeder : feeders_) moved = answer(feeder) || moved;
             if (done()) return true;
-            if (!moved && (!helping || !load_ready())) return false;
+            // Where there is a worker, the main thread is there for the messages.
+            if (!moved && (!helping || work_.threaded || !load_ready())) return false;
         }
     }
 

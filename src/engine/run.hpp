@@ -72,8 +72,8 @@ struct Work {
     /// Opens the target on a rank that was not meant to need it.
     std::function<target::Target*(core::Status& why_not)> open_target;
     Tickets tickets;
-    bool spoiled = false;     ///< this rank's input is bad: take part, move nothing
-    bool background = false;  ///< start() rather than finish(): use the worker where the main thread could do it
+    bool spoiled = false;   ///< this rank's input is bad: take part, move nothing
+    bool threaded = false;  ///< the worker does I/O that the main thread could do
 };
 
 class Run {

@@ -1,6 +1,7 @@
 // Writing through aggregators: ranks copy into the shared buffers of the aggregators on their node, and gather what
-// other nodes' aggregators get. Each partition's aggregator drains its buffers: its worker between start() and wait(),
-// else its main thread whenever that has nothing to copy, so that a blocking step has no more threads than ranks.
+// other nodes' aggregators get. Each partition's aggregator drains its buffers: its worker between start() and wait()
+// and, where there is a core for it, between nodes; else its main thread whenever that has nothing to copy, so that a
+// blocking step on one node has no more threads than ranks.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -48,11 +49,7 @@ public:
             arrived_.store(0, std::memory_order_relaxed);
             first_ = outbox_->first_partition();
         }
-        if (std::getenv("DBGW") && work_.route->networked() && end_ > done_) {
-            (void)place_.worker->launch();
-            work_.background = true;
-        }
-        if (work_.background && end_ > done_) place_.worker->start([this] { drain_all(); });
+        if (work_.threaded && end_ > done_) place_.worker->start([this] { drain_all(); });
     }
     WriteRun(WriteRun const&) = delete;
     WriteRun& operator=(WriteRun const&) = delete;
@@ -76,7 +73,7 @@ public:
             if (all_filled && (!outbox_ || outbox_->done())) return true;
             if (!all_filled && is_free(partition, next_[partition]))
                 fill(partition, next_[partition]);
-            else if (!moved && (!helping || !drain_ready()))
+            else if (!moved && (!helping || !help()))
                 return false;
         }
     }
@@ -85,7 +82,7 @@ public:
     {
         wait_until(*place_.patience, "the aggregator's own writes", [&] {
             if (outbox_ && !one_sided()) pump();
-            return over() || (drain_ready(), over());
+            return over() || (help(), over());
         });
         place_.worker->wait();
         return status_;
@@ -269,23 +266,22 @@ private:
                     wait_for_room(p, round);
                     fill(p, round);
                 }
-            outbox_->put_round(round, [this] { drain_ready(); });
+            outbox_->put_round(round, [this] { help(); });
             if (round >= own_rounds) continue;
             wait_until(*place_.patience, "the other nodes' data",
-                       [&] { return inbox_->round_is_there() || (drain_ready(), false); });
+                       [&] { return inbox_->round_is_there() || (help(), false); });
             inbox_->unload_round(round);
             note_arrived();
         }
         wait_until(*place_.patience, "an aggregator to take large data", [&] {
             place_.net->messages->poll();
-            return place_.net->messages->idle() || (drain_ready(), false);
+            return place_.net->messages->idle() || (help(), false);
         });
         put_all_ = true;
     }
     void wait_for_room(std::size_t partition, std::int64_t round)
     {
-        wait_until(*place_.patience, "a free buffer",
-                   [&] { return is_free(partition, round) || (drain_ready(), false); });
+        wait_until(*place_.patience, "a free buffer", [&] { return is_free(partition, round) || (help(), false); });
     }
 
     /// True when all of this aggregator's rounds are written, or nobody will fill the rest.
@@ -306,6 +302,9 @@ private:
                 backoff.pause();
         }
     }
+
+    /// Drains on the main thread, unless that is needed for messages and there is a worker.
+    bool help() { return !(outbox_ && work_.threaded) && drain_ready(); }
 
     /// Writes the next round if all ranks have filled it and no other thread is at it. True if it did.
     bool drain_ready()

@@ -20,6 +20,7 @@ constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffer
 
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
+constexpr int network_buffers = 8;                       // a slow pair of nodes must not stop the others
 constexpr std::uint64_t most_network_round = core::GiB;  // MPI counts bytes with an int
 
 double as_double(std::uint64_t value)
@@ -146,7 +147,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
 /// Buffers as the options or the amount of data want them: a few rounds each, so that filling and draining overlap.
 void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
 {
-    route.buffers = job.options.buffers.value_or(job.nodes > 1 ? 4 : 2);
+    route.buffers = job.options.buffers.value_or(job.nodes > 1 ? network_buffers : 2);
     auto const rounds = 4 * static_cast<std::uint64_t>(route.aggregators);
     route.round_bytes =
         job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));

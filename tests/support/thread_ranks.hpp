@@ -100,7 +100,7 @@ public:
         work.writing = scene.writing;
         work.base = scene.base;
         work.spoiled = scene.spoiled_rank == rank_;
-        work.background = scene.background;
+        work.threaded = scene.background;
         work.variables = variables.size();
         work.tickets = tickets;
         work.schedule = plan::schedule(route, scene.plan.job.storage.block_bytes, scene.base);
