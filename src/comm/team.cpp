@@ -60,6 +60,7 @@ Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
     MPI_Comm_size(all_, &size_);
     MPI_Bcast(&ranks_per_node_, 1, MPI_INT, 0, all_);
     MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
+    MPI_Comm_size(node_, &machine_size_);
     if (ranks_per_node_ > 0) {
         MPI_Comm whole = node_;
         MPI_Comm_split(whole, rank_ / ranks_per_node_, rank_, &node_);

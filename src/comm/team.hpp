@@ -51,6 +51,8 @@ public:
     [[nodiscard]] Nodes const& nodes() const { return nodes_; }
     [[nodiscard]] int my_node() const { return my_node_; }
     [[nodiscard]] int ranks_per_node() const { return ranks_per_node_; }
+    /// Ranks that share the machine, also those of other pretended nodes.
+    [[nodiscard]] int machine_size() const { return machine_size_; }
 
     /// Sums over all ranks. Collective.
     [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
@@ -85,6 +87,7 @@ private:
     MPI_Comm leaders_ = MPI_COMM_NULL;  ///< the first ranks of all nodes; null elsewhere
     int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
     int ranks_per_node_ = 0;
+    int machine_size_ = 1;
     int my_node_ = 0;
     bool kept_ = false;
     Nodes nodes_;

@@ -45,12 +45,12 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
       exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
       worker_(cores),
       least_cores_(team_.least(CPU_COUNT(&cores))),
-      spare_core_(team_.least(CPU_COUNT(&cores) - team_.node_size()) > 0),
+      spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0),
       messages_(team_.all()),
       net_{&messages_, nullptr, &tally_, team_.my_node()}
 {
     tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
-    patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
+    patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
     if (several_nodes()) patience_.poll = [this] { return poll(); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {

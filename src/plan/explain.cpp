@@ -71,6 +71,7 @@ std::string Route::why() const
 {
     switch (reason) {
     case Reason::asked: return fmt::format("direct={} asked for", way == Way::direct ? "always" : "never");
+    case Reason::large_pieces: return "pieces are large: crossing nodes would only add to their way";
     case Reason::small_pieces: return "pieces are smaller than the file system's block";
     case Reason::fastest: break;
     }

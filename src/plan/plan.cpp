@@ -20,6 +20,7 @@ constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffer
 
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
+constexpr std::uint64_t large_piece = 256 * core::KiB;   // several nodes: written straight from its rank
 constexpr int network_buffers = 8;                       // a slow pair of nodes must not stop the others
 constexpr std::uint64_t most_network_round = core::GiB;  // MPI counts bytes with an int
 
@@ -192,7 +193,8 @@ core::Status keep_cap(Job const& job, Route& route, char const* what)
 void choose_way(Job const& job, Route& route, double aggregated, double direct, bool direct_allowed)
 {
     auto const wish = job.options.direct.value_or(Direct::automatic);
-    bool const cheaper = direct < aggregated && direct_allowed;
+    bool const large = job.nodes > 1 && job.pattern.bytes >= job.pattern.pieces * large_piece;
+    bool const cheaper = large || (direct < aggregated && direct_allowed);
     bool const take_direct = wish == Direct::always || (wish == Direct::automatic && cheaper);
     route.way = take_direct ? Way::direct : Way::aggregated;
     route.considered = route.aggregators;
@@ -200,6 +202,8 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     route.direct_s = direct;
     if (wish != Direct::automatic)
         route.reason = Reason::asked;
+    else if (large)
+        route.reason = Reason::large_pieces;
     else if (direct < aggregated && !direct_allowed)
         route.reason = Reason::small_pieces;
     if (take_direct) {

@@ -32,6 +32,7 @@ enum class Reason {
     fastest,       ///< by the predicted times
     asked,         ///< by TAPIOCA_DIRECT
     small_pieces,  ///< direct access would move whole blocks for parts of them
+    large_pieces,  ///< so large that crossing nodes would only add to their way
 };
 
 enum class Transport { p2p, rma };
