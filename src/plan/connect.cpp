@@ -14,6 +14,7 @@ namespace tapioca::plan {
 namespace {
 
 constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for what it gathers to send
+constexpr std::uint64_t large_piece = 256 * core::KiB;
 constexpr std::uint64_t least_slot = 64 * core::KiB;
 constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // under a memory cap
 
@@ -164,6 +165,15 @@ core::Status connect_route(Job const& job, Route& route, Nodes const& nodes, std
     if (network.transport == Transport::rma && route.buffers < 2) {
         route.buffers = 2;
         route.notes.push_back("rma takes two buffers at least");
+    }
+
+    // Large pieces go straight to the file, unless most of them have their aggregator on their node anyway.
+    bool const large = job.pattern.bytes >= job.pattern.pieces * large_piece;
+    bool const asked = job.options.direct.value_or(Direct::automatic) != Direct::automatic;
+    if (large && !asked && network.crossing_bytes > job.pattern.bytes / 8) {
+        route.go_direct();
+        route.reason = Reason::large_pieces;
+        return {};
     }
 
     // With put and get all ranks go through all rounds together, also through those without data.

@@ -20,7 +20,6 @@ constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffer
 
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
-constexpr std::uint64_t large_piece = 256 * core::KiB;   // several nodes: written straight from its rank
 constexpr int network_buffers = 8;                       // a slow pair of nodes must not stop the others
 constexpr std::uint64_t most_network_round = core::GiB;  // MPI counts bytes with an int
 
@@ -193,24 +192,17 @@ core::Status keep_cap(Job const& job, Route& route, char const* what)
 void choose_way(Job const& job, Route& route, double aggregated, double direct, bool direct_allowed)
 {
     auto const wish = job.options.direct.value_or(Direct::automatic);
-    bool const large = job.nodes > 1 && job.pattern.bytes >= job.pattern.pieces * large_piece;
-    bool const cheaper = large || (direct < aggregated && direct_allowed);
+    bool const cheaper = direct < aggregated && direct_allowed;
     bool const take_direct = wish == Direct::always || (wish == Direct::automatic && cheaper);
-    route.way = take_direct ? Way::direct : Way::aggregated;
+    route.way = Way::aggregated;
     route.considered = route.aggregators;
     route.aggregated_s = aggregated;
     route.direct_s = direct;
     if (wish != Direct::automatic)
         route.reason = Reason::asked;
-    else if (large)
-        route.reason = Reason::large_pieces;
     else if (direct < aggregated && !direct_allowed)
         route.reason = Reason::small_pieces;
-    if (take_direct) {
-        route.aggregators = 0;
-        route.buffers = 0;
-        route.round_bytes = 0;
-    }
+    if (take_direct) route.go_direct();
 }
 
 int wanted_aggregators(Job const& job, int streams)
@@ -244,6 +236,17 @@ void note_fewer(Job const& job, Route& route)
 }
 
 }  // namespace
+
+void Route::go_direct()
+{
+    way = Way::direct;
+    aggregators = 0;
+    buffers = 0;
+    round_bytes = 0;
+    ranks.clear();
+    cuts.clear();
+    network = {};
+}
 
 std::uint64_t Route::map_bytes() const
 {

@@ -75,6 +75,8 @@ struct Route {
     Network network;
     std::vector<std::string> notes;  ///< where an option was adapted
 
+    /// Without aggregators after all.
+    void go_direct();
     /// Predicted times, the chosen way first; and why it was chosen.
     [[nodiscard]] std::vector<Candidate> candidates() const;
     [[nodiscard]] std::string why() const;
