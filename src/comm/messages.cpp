@@ -4,7 +4,7 @@
 
 namespace tapioca::comm {
 
-MPI_Request& Messages::add(Kind kind, Done done)
+int Messages::add(Kind kind, Done done)
 {
     if (free_.empty()) {
         free_.push_back(static_cast<int>(requests_.size()));
@@ -13,25 +13,41 @@ MPI_Request& Messages::add(Kind kind, Done done)
         done_.emplace_back();
         finished_.emplace_back();
     }
-    auto const place = static_cast<std::size_t>(free_.back());
+    auto const number = free_.back();
     free_.pop_back();
-    kinds_[place] = kind;
-    done_[place] = std::move(done);
+    kinds_[static_cast<std::size_t>(number)] = kind;
+    done_[static_cast<std::size_t>(number)] = std::move(done);
     ++under_way_;
-    return requests_[place];
+    return number;
+}
+
+void Messages::remove(int number)
+{
+    free_.push_back(number);
+    --under_way_;
 }
 
 void Messages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
 {
+    auto const number = static_cast<std::size_t>(add(Kind::send, std::move(done)));
     // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
-    MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_,
-               &add(Kind::send, std::move(done)));
+    MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &requests_[number]);
 }
 
-void Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
+int Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
 {
+    auto const number = add(Kind::receive, std::move(done));
     MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
-              &add(Kind::receive, std::move(done)));
+              &requests_[static_cast<std::size_t>(number)]);
+    return number;
+}
+
+void Messages::cancel(int number)
+{
+    auto& request = requests_[static_cast<std::size_t>(number)];
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    remove(number);
 }
 
 std::optional<std::vector<std::byte>> Messages::take(int tag)
@@ -58,8 +74,8 @@ bool Messages::poll()
     std::vector<int> const finished(finished_.begin(), finished_.begin() + count);
     for (int const place : finished) {
         auto const done = std::exchange(done_[static_cast<std::size_t>(place)], nullptr);
-        free_.push_back(place);
-        --under_way_;
+        remove(place);
+        ++moved_;
         done();
     }
     return true;

@@ -22,8 +22,10 @@ public:
     using Done = std::function<void()>;
     /// `bytes` must stay valid until poll() has called `done`.
     void send(std::span<std::byte const> bytes, int to, int tag, Done done);
-    /// Receives at most `bytes`.
-    void receive(std::span<std::byte> bytes, int from, int tag, Done done);
+    /// Receives at most `bytes`. The number is for cancel().
+    int receive(std::span<std::byte> bytes, int from, int tag, Done done);
+    /// Takes back a receive to which no message will come.
+    void cancel(int number);
     /// A message with `tag` from any rank, if one is there.
     std::optional<std::vector<std::byte>> take(int tag);
 
@@ -33,13 +35,16 @@ public:
     void tell(int rank, int tag);
     /// True if a rank told it. Lets MPI get on in any case.
     bool told(int tag);
+    /// Messages sent and received so far.
+    [[nodiscard]] std::uint64_t moved() const { return moved_; }
     [[nodiscard]] bool idle() const { return under_way_ == 0; }
     /// Forgets everything under way, without telling the other side: for a step that is given up.
     void drop();
 
 private:
     enum class Kind { send, receive };
-    MPI_Request& add(Kind kind, Done done);
+    int add(Kind kind, Done done);
+    void remove(int number);
 
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;
@@ -48,6 +53,7 @@ private:
     std::vector<int> free_;
     std::vector<int> finished_;
     std::size_t under_way_ = 0;
+    std::uint64_t moved_ = 0;
 };
 
 /// The greatest of every rank's values, computed while the ranks go on.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include <sched.h>
 #include <time.h>
@@ -18,8 +19,8 @@ struct Patience {
     bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
     double timeout_s = 0;  ///< 0: for ever
     std::function<void(std::string const& what)> give_up;
-    /// Lets MPI get on: its messages move only while it is called.
-    std::function<void()> poll;
+    /// Lets MPI get on: its messages move only while it is called. A number that changes whenever one has moved.
+    std::function<std::uint64_t()> poll;
     /// A number that changes whenever some rank gets on: the time-out counts from its last change.
     std::function<std::uint64_t()> activity;
 };
@@ -67,8 +68,9 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
     Backoff backoff(patience.crowded);
     std::chrono::steady_clock::time_point quiet_since{};
     std::uint64_t last = 0;
+    std::uint64_t moved = 0;
     while (!ready()) {
-        if (patience.poll) patience.poll();
+        if (patience.poll && std::exchange(moved, patience.poll()) != moved) backoff = Backoff(patience.crowded);
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
         auto const now = std::chrono::steady_clock::now();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace tapioca::engine {
 
@@ -27,22 +28,29 @@ Inbox::Inbox(Place const& place, Work const& work, std::size_t partition, Place_
         auto const node = network.feeders[partition][i];
         auto const bytes = network.slot_bytes[static_cast<std::size_t>(node)];
         Feeder feeder{node, network.senders[partition][i], {}};
-        for (std::size_t side = 0; side < (one_sided ? 2U : 1U); ++side)
-            feeder.landing[side] = {place.buffers + work.site->landing(partition, i, side), bytes};
+        for (std::size_t side = 0; side < 2; ++side)
+            feeder.landings[side].bytes = {place.buffers + work.site->landing(partition, i, side), bytes};
         feeders_.push_back(std::move(feeder));
     }
-    if (!one_sided)
-        for (auto& feeder : feeders_) expect(feeder);
+    if (one_sided) return;
+    for (auto& feeder : feeders_)
+        for (std::size_t side = 0; side < 2; ++side) expect(feeder, side);
 }
 
-void Inbox::expect(Feeder& feeder)
+void Inbox::expect(Feeder& feeder, std::size_t place)
 {
-    feeder.state = Feeder::State::receiving;
-    place_.net->messages->receive(feeder.landing[0], feeder.rank, tag_gathered, [&feeder] {
-        feeder.heading = heading_of(feeder.landing[0]);
-        feeder.ready = std::max(feeder.ready, feeder.heading.round);
-        feeder.state = Feeder::State::landed;
+    auto& landing = feeder.landings[place];
+    landing.number = place_.net->messages->receive(landing.bytes, feeder.rank, tag_gathered, [this, &feeder, place] {
+        feeder.landings[place].number = -1;
+        if (place == feeder.next && feeder.state == Feeder::State::waiting) look(feeder);
     });
+}
+
+/// Reads the heading of the next message, which tells which rounds its node has nothing in.
+void Inbox::look(Feeder& feeder)
+{
+    feeder.heading = heading_of(feeder.landings[feeder.next].bytes);
+    feeder.ready = std::max(feeder.ready, feeder.heading.round);
 }
 
 std::byte* Inbox::buffer(std::int64_t round) const
@@ -54,8 +62,9 @@ bool Inbox::pump(std::int64_t open)
 {
     bool any = false;
     for (auto& feeder : feeders_) {
-        if (feeder.state == Feeder::State::landed && feeder.heading.round < open) {
-            unload(feeder, feeder.landing[0]);
+        bool const here = feeder.state == Feeder::State::waiting && feeder.landings[feeder.next].number < 0;
+        if (here && feeder.heading.round < open) {
+            unload(feeder, feeder.landings[feeder.next].bytes);
             any = true;
         }
         if (feeder.state == Feeder::State::unloading && feeder.awaited == 0) {
@@ -152,17 +161,22 @@ bool Inbox::place_strays(Feeder& feeder)
 void Inbox::conclude(Feeder& feeder)
 {
     feeder.ready = feeder.heading.following;
-    if (feeder.ready < work_->schedule.partitions[partition_].rounds)
-        expect(feeder);
-    else
-        feeder.state = Feeder::State::over;
+    auto const free = std::exchange(feeder.next, 1 - feeder.next);
+    if (feeder.ready < work_->schedule.partitions[partition_].rounds) {
+        feeder.state = Feeder::State::waiting;
+        expect(feeder, free);
+        if (feeder.landings[feeder.next].number < 0) look(feeder);
+        return;
+    }
+    feeder.state = Feeder::State::over;
+    place_.net->messages->cancel(feeder.landings[feeder.next].number);
 }
 
 void Inbox::clear()
 {
     wire::Heading const nothing{-1, 0, 0, 0, 0};
     for (auto& feeder : feeders_)
-        for (auto const landing : feeder.landing) std::memcpy(landing.data(), &nothing, sizeof nothing);
+        for (auto const& landing : feeder.landings) std::memcpy(landing.bytes.data(), &nothing, sizeof nothing);
 }
 
 void Inbox::open_round()
@@ -179,7 +193,7 @@ bool Inbox::round_is_there()
 void Inbox::unload_round(std::int64_t round)
 {
     for (auto& feeder : feeders_) {
-        auto const landing = feeder.landing[round % 2];
+        auto const landing = feeder.landings[round % 2].bytes;
         feeder.heading = heading_of(landing);
         if (feeder.heading.round != round) continue;
         unload(feeder, landing);

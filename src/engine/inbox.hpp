@@ -34,12 +34,19 @@ public:
     void unload_round(std::int64_t round);
 
 private:
+    /// A message, or the place for it.
+    struct Landing {
+        std::span<std::byte> bytes;
+        int number = -1;  ///< of the receive that is posted; -1: a message is here
+    };
+    /// Two places, so that the next message can come while one waits for its buffer.
     struct Feeder {
         int node;
         int rank;  ///< the sender
-        std::span<std::byte> landing[2];
-        wire::Heading heading{};
-        enum class State { receiving, landed, unloading, over } state = State::receiving;
+        Landing landings[2];
+        std::size_t next = 0;     ///< the place of the message to be taken in next
+        wire::Heading heading{};  ///< of that one, while it is being taken in
+        enum class State { waiting, unloading, over } state = State::waiting;
         std::int64_t ready = 0;   ///< rounds before it are complete
         std::size_t awaited = 0;  ///< messages of this round that are still to come
     };
@@ -49,7 +56,8 @@ private:
         std::vector<std::byte> bytes;
     };
 
-    void expect(Feeder& feeder);
+    void expect(Feeder& feeder, std::size_t place);
+    static void look(Feeder& feeder);
     void unload(Feeder& feeder, std::span<std::byte const> message);
     void receive_apart(Feeder& feeder, std::int64_t round, wire::Entry const& entry);
     bool take_strays();

@@ -53,6 +53,15 @@ Outbox::Outbox(Place const& place, Work const& work) : place_(place), work_(&wor
         lanes_.back().awaited.resize(static_cast<std::size_t>(work.route->buffers));
         lanes_.back().said_all = rounds == 0;
     }
+    std::stable_partition(lanes_.begin(), lanes_.end(),
+                          [&](Lane const& lane) { return lane.partition >= first_partition(); });
+}
+
+std::size_t Outbox::first_partition() const
+{
+    auto const& network = work_->route->network;
+    auto const nodes = network.slot_bytes.size();
+    return (static_cast<std::size_t>(place_.net->node) + 1) % nodes * network.homes.size() / nodes;
 }
 
 bool Outbox::sends_for(std::size_t partition) const

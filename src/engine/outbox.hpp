@@ -21,6 +21,9 @@ public:
     /// `work` and what it names must outlive this.
     Outbox(Place const& place, Work const& work);
 
+    /// Where this node begins, so that not all send to the same aggregator first.
+    [[nodiscard]] std::size_t first_partition() const;
+
     /// This rank's pieces of a round, from `data`. `whole` if no other piece can overlap them.
     void add_data(std::size_t partition, std::int64_t round, std::span<pattern::Run const> runs, std::byte const* data,
                   bool whole);

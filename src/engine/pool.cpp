@@ -50,7 +50,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
 {
     tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.node_size() > CPU_COUNT(&cores_);
-    if (several_nodes()) patience_.poll = [this] { poll(); };
+    if (several_nodes()) patience_.poll = [this] { return poll(); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
         std::fprintf(stderr,
@@ -166,9 +166,10 @@ void Pool::abandon()
             for (int const rank : nodes[node]) messages_.tell(rank, tag_abandoned);
 }
 
-void Pool::poll()
+std::uint64_t Pool::poll()
 {
     if (messages_.told(tag_abandoned)) exchange_.abandon();
+    return messages_.moved();
 }
 
 namespace {

@@ -65,8 +65,8 @@ public:
 private:
     Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control);
     core::Status grow(comm::Segment& segment, std::uint64_t bytes);
-    /// Lets MPI get on, and looks whether another node has abandoned a step.
-    void poll();
+    /// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
+    std::uint64_t poll();
     /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
     void meet();
 

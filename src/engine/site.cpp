@@ -21,11 +21,6 @@ std::uint64_t landing_bytes(plan::Network const& network, std::size_t partition,
     return bytes;
 }
 
-std::uint64_t sides(plan::Network const& network)
-{
-    return network.transport == plan::Transport::rma ? 2 : 1;
-}
-
 }  // namespace
 
 Site::Site(plan::Route const& route, int node)
@@ -54,7 +49,7 @@ Site::Site(plan::Route const& route, int node)
         home_at_.push_back(used[home]);
         slot_at_.push_back(nowhere);
         map_at_.push_back(here ? maps[home] : nowhere);
-        used[home] += area + sides(network) * landing_bytes(network, p, network.feeders[p].size());
+        used[home] += area + 2 * landing_bytes(network, p, network.feeders[p].size());
         maps[home] += buffers * map_step_;
         for (int const feeder : network.feeders[p]) {
             if (feeder == node) slot_at_[p] = used[index(feeder)];

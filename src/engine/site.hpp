@@ -33,7 +33,7 @@ public:
     {
         return slot_at_[partition] + buffer * slot_step_;
     }
-    /// In the memory of the aggregator's node. `side` is 0 or 1; one-sided transport has two places per feeder.
+    /// In the memory of the aggregator's node. Each feeder has two places: `side` is 0 or 1.
     [[nodiscard]] std::uint64_t landing(std::size_t partition, std::size_t feeder, std::size_t side = 0) const;
 
 private:

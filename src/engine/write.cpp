@@ -46,6 +46,11 @@ public:
                     take_in(round, runs, data);
                 });
             arrived_.store(0, std::memory_order_relaxed);
+            first_ = outbox_->first_partition();
+        }
+        if (std::getenv("DBGW") && work_.route->networked() && end_ > done_) {
+            (void)place_.worker->launch();
+            work_.background = true;
         }
         if (work_.background && end_ > done_) place_.worker->start([this] { drain_all(); });
     }
@@ -66,12 +71,11 @@ public:
         }
         for (;;) {
             bool const moved = outbox_ && pump();
-            auto const soonest = std::min_element(next_.begin(), next_.end());
-            bool const all_filled = soonest == next_.end() || *soonest == none;
+            auto const partition = soonest();
+            bool const all_filled = partition == next_.size() || next_[partition] == none;
             if (all_filled && (!outbox_ || outbox_->done())) return true;
-            auto const partition = static_cast<std::size_t>(soonest - next_.begin());
-            if (!all_filled && is_free(partition, *soonest))
-                fill(partition, *soonest);
+            if (!all_filled && is_free(partition, next_[partition]))
+                fill(partition, next_[partition]);
             else if (!moved && (!helping || !drain_ready()))
                 return false;
         }
@@ -136,6 +140,18 @@ private:
     {
         auto* const bytes = place_.maps + work_.site->map(partition, buffer_of(round));
         return {reinterpret_cast<std::uint64_t*>(bytes), work_.route->granule, origin(partition, round)};
+    }
+
+    /// The partition whose round is due first; among equals each node begins with another one, so that they do not all
+    /// send to the same aggregator.
+    [[nodiscard]] std::size_t soonest() const
+    {
+        auto const middle = next_.begin() + static_cast<std::ptrdiff_t>(first_);
+        auto const after = std::min_element(middle, next_.end());
+        auto const before = std::min_element(next_.begin(), middle);
+        if (after == next_.end()) return static_cast<std::size_t>(before - next_.begin());
+        bool const take_before = before != middle && *before < *after;
+        return static_cast<std::size_t>((take_before ? before : after) - next_.begin());
     }
 
     /// Finds the next round with data of this rank and says that all before it are filled.
@@ -363,6 +379,8 @@ private:
     std::vector<std::int64_t> next_;        ///< per partition: the round where this rank has data next
     std::vector<std::uint64_t> received_;
     double copying_ = 0;
+
+    std::size_t first_ = 0;  ///< partition to begin with
 
     // between nodes, on the main thread
     std::optional<Outbox> outbox_;

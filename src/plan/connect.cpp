@@ -139,7 +139,7 @@ std::uint64_t slot_memory(Route const& route, Nodes const& nodes)
             landing += network.slot_bytes[index(node)];
             own[index(node)] += network.slot_bytes[index(node)] * static_cast<std::uint64_t>(route.buffers);
         }
-        most_landing = std::max(most_landing, landing * (network.transport == Transport::rma ? 2 : 1));
+        most_landing = std::max(most_landing, 2 * landing);
     }
     std::uint64_t most_share = 0;
     for (std::size_t node = 0; node < nodes.size(); ++node)

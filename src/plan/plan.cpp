@@ -146,7 +146,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
 /// Buffers as the options or the amount of data want them: a few rounds each, so that filling and draining overlap.
 void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
 {
-    route.buffers = job.options.buffers.value_or(2);
+    route.buffers = job.options.buffers.value_or(job.nodes > 1 ? 4 : 2);
     auto const rounds = 4 * static_cast<std::uint64_t>(route.aggregators);
     route.round_bytes =
         job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
