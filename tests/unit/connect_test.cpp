@@ -249,7 +249,7 @@ std::uint64_t memory_of(Route const& route, NodeRanks const& nodes)
         std::uint64_t here = 0;
         for (int const node : feeders) {
             auto const bytes = network.slot_bytes[static_cast<std::size_t>(node)];
-            here += bytes * (network.transport == Transport::rma ? 2 : 1);
+            here += 2 * bytes;
             slots[static_cast<std::size_t>(node)] += bytes * static_cast<std::uint64_t>(route.buffers);
         }
         landing = std::max(landing, here);

@@ -24,7 +24,6 @@ plan::Route random_route(std::mt19937_64& random, int nodes, std::size_t partiti
     route.granule = static_cast<std::uint64_t>(1) << pick(random, 0, 3);
     route.dense = pick(random, 0, 1) == 0;
     auto& network = route.network;
-    network.transport = pick(random, 0, 1) == 0 ? plan::Transport::p2p : plan::Transport::rma;
     for (int node = 0; node < nodes; ++node)
         network.slot_bytes.push_back(64 * static_cast<std::uint64_t>(pick(random, 1, 1000)));
     for (std::size_t p = 0; p < partitions; ++p) {
@@ -59,7 +58,6 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
         auto const route = random_route(random, nodes, static_cast<std::size_t>(pick(random, 1, 12)));
         auto const& network = route.network;
         auto const buffers = static_cast<std::size_t>(route.buffers);
-        std::size_t const sides = network.transport == plan::Transport::rma ? 2 : 1;
         std::vector<Site> sites;
         for (int node = 0; node < nodes; ++node) sites.emplace_back(route, node);
         std::uint64_t fullest = 0;
@@ -78,7 +76,7 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
                 }
                 for (std::size_t f = 0; f < network.feeders[p].size(); ++f) {
                     auto const slot = network.slot_bytes[static_cast<std::size_t>(network.feeders[p][f])];
-                    for (std::size_t side = 0; side < sides && home; ++side)
+                    for (std::size_t side = 0; side < 2 && home; ++side)
                         memory.push_back({site.landing(p, f, side), slot});
                     for (std::size_t b = 0; b < buffers && network.feeders[p][f] == node; ++b)
                         memory.push_back({site.slot(p, b), slot});
