@@ -121,6 +121,11 @@ TEST(Connect, AnAggregatorGoesToTheNodeWithMostOfItsData)
     auto const swapped = connected(in_blocks(4, one_MiB), {{2, 3}, {0, 1}}, across_nodes(2, 65536));
     EXPECT_EQ(swapped.write.network.homes, (std::vector<int>{1, 0}));
     EXPECT_EQ(swapped.write.network.crossing_bytes, 0U);
+    // Both nodes have data in both partitions, each a quarter of one and the rest of the other.
+    auto const contested = connected({{{0, one_MiB}, {5 * one_MiB, 3 * one_MiB}}, {{one_MiB, 4 * one_MiB}}}, {{0}, {1}},
+                                     across_nodes(2, 65536));
+    EXPECT_EQ(contested.write.network.homes, (std::vector<int>{1, 0}));
+    EXPECT_EQ(contested.write.network.crossing_bytes, 2U * one_MiB);
     // Node 2 has all data: it takes its share of the aggregators and no more.
     std::vector<std::vector<Extent>> ranks(6);
     ranks[4] = {{0, 3 * one_MiB}};
