@@ -88,7 +88,7 @@ private:
     comm::Reduction tally_;
     comm::Reduction agreement_;
     std::uint64_t agreements_ = 0;  ///< that this rank has been through
-    std::string no_windows_;  ///< why the MPI refused one
+    std::string no_windows_;        ///< why the MPI refused one
     Net net_;
 };
 
