@@ -1,5 +1,6 @@
 #include "comm/messages.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace tapioca::comm {
@@ -81,18 +82,23 @@ bool Messages::poll()
     return true;
 }
 
-void Messages::tell(int rank, int tag)
+void Messages::tell(std::vector<int> const& ranks, int tag, std::uint64_t number)
 {
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, comm_, &request);
-    MPI_Request_free(&request);
+    auto* const kept = new std::uint64_t(number);  // for ever: nobody waits until it has left
+    for (int const rank : ranks) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Isend(kept, sizeof *kept, MPI_BYTE, rank, tag, comm_, &request);
+        MPI_Request_free(&request);
+    }
 }
 
-bool Messages::told(int tag)
+std::optional<std::uint64_t> Messages::told(int tag)
 {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &found, MPI_STATUS_IGNORE);
-    return found != 0;
+    auto const bytes = take(tag);
+    if (!bytes) return std::nullopt;
+    std::uint64_t number = 0;
+    std::memcpy(&number, bytes->data(), sizeof number);
+    return number;
 }
 
 void Messages::drop()

@@ -31,10 +31,10 @@ public:
 
     /// Calls what is done. True if something was.
     bool poll();
-    /// Lets a rank know something, without waiting for it or for anybody.
-    void tell(int rank, int tag);
-    /// True if a rank told it. Lets MPI get on in any case.
-    bool told(int tag);
+    /// Lets ranks know a number, without waiting for them or for anybody.
+    void tell(std::vector<int> const& ranks, int tag, std::uint64_t number);
+    /// What a rank told. Lets MPI get on in any case.
+    std::optional<std::uint64_t> told(int tag);
     /// Messages sent and received so far.
     [[nodiscard]] std::uint64_t moved() const { return moved_; }
     [[nodiscard]] bool idle() const { return under_way_ == 0; }

@@ -73,9 +73,9 @@ bool Window::test()
     return flag != 0;
 }
 
-void Window::start(int target)
+void Window::start(std::vector<int> const& targets)
 {
-    with_group(window_, {target}, [this](MPI_Group group) { MPI_Win_start(group, 0, window_); });
+    with_group(window_, targets, [this](MPI_Group group) { MPI_Win_start(group, 0, window_); });
 }
 
 void Window::complete()

@@ -33,8 +33,9 @@ public:
     void post(std::vector<int> const& origins);
     /// True when all origins have completed: what they put is there. Local.
     bool test();
-    /// An origin puts into the memory of `target`: waits for its post().
-    void start(int target);
+    /// An origin puts into the memory of `targets`: waits for the post() of each. All that post to it at a time must be
+    /// named together: MPICH counts posts and does not look whose they are.
+    void start(std::vector<int> const& targets);
     /// What was put has left.
     void complete();
 

@@ -33,7 +33,7 @@ void raise(Counter& counter, std::uint64_t ticket)
 struct alignas(line) Exchange::Header {
     alignas(line) Counter claimed;
     alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
-    Counter abandoned;
+    Counter abandoned;              ///< 0: not; else the fewest agreements of those who have, plus one
 };
 
 struct alignas(line) Exchange::Cell {
@@ -192,14 +192,21 @@ bool Exchange::spoiled(std::uint64_t step) const
     return header_->spoiled.load(std::memory_order_acquire) == step + 1;
 }
 
-void Exchange::abandon()
+void Exchange::abandon(std::uint64_t after)
 {
-    header_->abandoned.store(1, std::memory_order_release);
+    auto now = header_->abandoned.load(std::memory_order_relaxed);
+    while ((now == 0 || now > after + 1) && !header_->abandoned.compare_exchange_weak(now, after + 1)) {}
 }
 
 bool Exchange::abandoned() const
 {
     return header_->abandoned.load(std::memory_order_acquire) != 0;
+}
+
+bool Exchange::abandoned_after(std::uint64_t agreements) const
+{
+    auto const fewest = header_->abandoned.load(std::memory_order_acquire);
+    return fewest != 0 && fewest <= agreements + 1;
 }
 
 core::Status Exchange::lost()

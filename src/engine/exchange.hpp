@@ -88,9 +88,12 @@ public:
     void spoil(std::uint64_t step);
     [[nodiscard]] bool spoiled(std::uint64_t step) const;
 
-    /// A step of this communicator was destroyed before it ended: nobody must wait for anybody any more.
-    void abandon();
+    /// A step of this communicator was destroyed before it ended: nobody must wait for anybody any more. `after` is
+    /// how many agreements between nodes its rank has been through, which all ranks have come to.
+    void abandon(std::uint64_t after = 0);
     [[nodiscard]] bool abandoned() const;
+    /// True if one who has abandoned comes to no more than `agreements`.
+    [[nodiscard]] bool abandoned_after(std::uint64_t agreements) const;
 
     /// A sign of life from a rank that is busy for long without touching a counter.
     void beat();

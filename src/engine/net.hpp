@@ -22,7 +22,7 @@ enum Tag : int {
     tag_apart = 2,      ///< large data straight from the rank that has it
     tag_stray = 3,      ///< an entry that did not fit into its node's slot
     tag_reply = 4,      ///< what was asked for
-    tag_abandoned = 5,  ///< no bytes: a step was destroyed before its end
+    tag_abandoned = 5,  ///< a step was destroyed before its end: the agreements its rank has been through
 };
 
 }  // namespace tapioca::engine

@@ -292,12 +292,19 @@ void Outbox::release(Lane const& lane, std::int64_t round)
 void Outbox::put_round(std::int64_t round, std::function<void()> const& meanwhile)
 {
     auto& window = *place_.net->window;
+    std::vector<int> targets;
     for (auto const& lane : lanes_) {
         if (round >= lane.rounds) continue;
         auto const p = lane.partition;
         wait_until(*place_.patience, "the other ranks of the node",
                    [&] { return place_.exchange->least_filled(p) > ticket(p, round) || (meanwhile(), false); });
-        window.start(lane.to);
+        targets.push_back(lane.to);
+    }
+    if (targets.empty()) return;
+    window.start(targets);
+    for (auto const& lane : lanes_) {
+        if (round >= lane.rounds) continue;
+        auto const p = lane.partition;
         if (touched(lane, round))
             window.put(seal(lane, round, round + 1), lane.to,
                        work_->site->landing(p, lane.feeder, static_cast<std::size_t>(round % 2)));
@@ -305,9 +312,12 @@ void Outbox::put_round(std::int64_t round, std::function<void()> const& meanwhil
             if (placed.partition == p)
                 window.put(placed.bytes, lane.to,
                            work_->site->buffer(p, buffer_of(round)) + static_cast<std::uint64_t>(placed.offset));
-        window.complete();
+    }
+    window.complete();
+    for (auto const& lane : lanes_) {
+        if (round >= lane.rounds) continue;
         if (touched(lane, round)) release(lane, round);
-        place_.exchange->drained(p).store(ticket(p, round + 1), std::memory_order_release);
+        place_.exchange->drained(lane.partition).store(ticket(lane.partition, round + 1), std::memory_order_release);
     }
     placed_.clear();
 }

@@ -130,8 +130,11 @@ core::Status Pool::agree(core::Status const& local)
     if (abandoned()) return Exchange::lost();
     auto const size = static_cast<std::uint64_t>(team_.size());
     agreement_.start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
-    wait_until(patience_, "the other ranks to arrive", [&] { return agreement_.done() || abandoned(); });
+    // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
+    wait_until(patience_, "the other ranks to arrive",
+               [&] { return agreement_.done() || exchange_.abandoned_after(agreements_); });
     if (!agreement_.done()) return Exchange::lost();
+    ++agreements_;
     auto const failed = agreement_.values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
 }
@@ -159,17 +162,16 @@ void Pool::all_began()
 
 void Pool::abandon()
 {
-    exchange_.abandon();
+    exchange_.abandon(agreements_);
     if (!several_nodes() || !comm::mpi_is_active()) return;
     auto const& nodes = team_.nodes();
     for (std::size_t node = 0; node < nodes.size(); ++node)
-        if (static_cast<int>(node) != team_.my_node())
-            for (int const rank : nodes[node]) messages_.tell(rank, tag_abandoned);
+        if (static_cast<int>(node) != team_.my_node()) messages_.tell(nodes[node], tag_abandoned, agreements_);
 }
 
 std::uint64_t Pool::poll()
 {
-    if (messages_.told(tag_abandoned)) exchange_.abandon();
+    if (auto const after = messages_.told(tag_abandoned)) exchange_.abandon(*after);
     return messages_.moved();
 }
 

@@ -90,7 +90,8 @@ private:
     comm::Window window_;
     comm::Reduction tally_;
     comm::Reduction agreement_;
-    std::string no_windows_;  ///< why the MPI refused one
+    std::uint64_t agreements_ = 0;  ///< that this rank has been through
+    std::string no_windows_;        ///< why the MPI refused one
     Net net_;
 };
 

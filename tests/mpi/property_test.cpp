@@ -99,7 +99,8 @@ void read_and_compare(std::string const& path, Job const& job, std::int64_t base
     file.close();
 }
 
-void trial(Scratch const& scratch, std::uint64_t seed)
+/// True if the step went through windows.
+bool trial(Scratch const& scratch, std::uint64_t seed)
 {
     Random random(seed);
     auto const job = random_job(random);
@@ -132,6 +133,8 @@ void trial(Scratch const& scratch, std::uint64_t seed)
         step.retarget(file);
         write_both(step, job, base, seed, 2, in_background, image);
     }
+    expect_windows(step);
+    bool const one_sided = step.plan().json().find(R"("transport":"rma")") != std::string::npos;
     file.close();
     if (rank() == 0) {
         EXPECT_TRUE(contents(path) == image);
@@ -142,6 +145,7 @@ void trial(Scratch const& scratch, std::uint64_t seed)
     bool const same_job = random.chance(50);
     auto const other_job = random_job(random);
     read_and_compare(path, same_job ? job : other_job, same_job ? base : 0, random_options(random), random.chance(30));
+    return one_sided;
 }
 
 TEST(Property, FilesEqualPlainWritesAndReadBackTheSame)
@@ -151,13 +155,15 @@ TEST(Property, FilesEqualPlainWritesAndReadBackTheSame)
     auto const* const wish = std::getenv("PATTERNS");
     int const patterns = wish ? std::atoi(wish) : ranks() == 8 ? 300 : ranks() >= 4 ? 600 : 900;
     int tried = 0;
+    int one_sided = 0;
     for (std::uint64_t seed = 1; tried < patterns; ++tried, ++seed) {
-        trial(scratch, 1'000'000 * static_cast<std::uint64_t>(ranks()) + seed);
+        one_sided += trial(scratch, 1'000'000 * static_cast<std::uint64_t>(ranks()) + seed) ? 1 : 0;
         if (on_all_ranks(!HasFailure())) continue;
         if (rank() == 0) std::printf("failing seed: %llu\n", static_cast<unsigned long long>(seed));
         break;
     }
-    if (rank() == 0) std::printf("patterns tried: %d\n", tried);
+    if (rank() == 0) std::printf("patterns tried: %d, through windows: %d\n", tried, one_sided);
+    EXPECT_EQ(one_sided > 0, windows_asked_for());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 
 std::mutex mutex;
 std::vector<std::string> calls;
+std::vector<MpiMessage> messages;
 
 }  // namespace
 
@@ -21,10 +22,25 @@ static void count(char const* name)
     calls.emplace_back(name);
 }
 
+static void count_message(char const* name, int peer, int n, MPI_Datatype type)
+{
+    int bytes = 0;
+    PMPI_Type_size(type, &bytes);
+    count(name);
+    std::lock_guard const lock(mutex);
+    messages.push_back({name, peer, static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(bytes)});
+}
+
 std::vector<std::string> take_mpi_calls()
 {
     std::lock_guard const lock(mutex);
     return std::exchange(calls, {});
+}
+
+std::vector<MpiMessage> take_mpi_messages()
+{
+    std::lock_guard const lock(mutex);
+    return std::exchange(messages, {});
 }
 
 }  // namespace tapioca::test
@@ -34,6 +50,13 @@ std::vector<std::string> take_mpi_calls()
     extern "C" [[gnu::visibility("default")]] int MPI_##name parameters \
     {                                                                   \
         tapioca::test::count(#name);                                    \
+        return PMPI_##name arguments;                                   \
+    }
+
+#define COUNTED_MESSAGE(name, peer, n, type, parameters, arguments)     \
+    extern "C" [[gnu::visibility("default")]] int MPI_##name parameters \
+    {                                                                   \
+        tapioca::test::count_message(#name, peer, n, type);             \
         return PMPI_##name arguments;                                   \
     }
 
@@ -71,8 +94,18 @@ COUNTED(Send, (void const* data, int n, MPI_Datatype type, int to, int tag, MPI_
         (data, n, type, to, tag, comm))
 COUNTED(Recv, (void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status),
         (data, n, type, from, tag, comm, status))
-COUNTED(Isend, (void const* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request),
-        (data, n, type, to, tag, comm, request))
+COUNTED_MESSAGE(Isend, to, n, type,
+                (void const* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request),
+                (data, n, type, to, tag, comm, request))
+COUNTED_MESSAGE(Issend, to, n, type,
+                (void const* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request),
+                (data, n, type, to, tag, comm, request))
+COUNTED_MESSAGE(Put, to, n, type,
+                (void const* data, int n, MPI_Datatype type, int to, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win),
+                (data, n, type, to, at, m, u, win))
+COUNTED_MESSAGE(Get, from, n, type,
+                (void* data, int n, MPI_Datatype type, int from, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win),
+                (data, n, type, from, at, m, u, win))
 COUNTED(Irecv, (void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request),
         (data, n, type, from, tag, comm, request))
 COUNTED(Comm_dup, (MPI_Comm comm, MPI_Comm* made), (comm, made))
@@ -87,6 +120,9 @@ COUNTED(Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, v
 COUNTED(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win),
         (bytes, unit, info, comm, base, win))
 COUNTED(Win_fence, (int what, MPI_Win win), (what, win))
+COUNTED(Win_post, (MPI_Group group, int what, MPI_Win win), (group, what, win))
+COUNTED(Win_start, (MPI_Group group, int what, MPI_Win win), (group, what, win))
+COUNTED(Win_complete, (MPI_Win win), (win))
 COUNTED(Win_sync, (MPI_Win win), (win))
 COUNTED(Win_free, (MPI_Win * win), (win))
 // NOLINTEND

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -142,6 +143,19 @@ std::vector<std::byte> stream(std::uint64_t seed, std::size_t bytes)
     return result;
 }
 
+void expect_windows(Step const& step)
+{
+    auto const plan = step.plan().json();
+    EXPECT_EQ(plan.find("p2p instead of rma: "), std::string::npos) << plan;
+}
+
+bool windows_asked_for()
+{
+    auto const* const transport = std::getenv("TAPIOCA_TRANSPORT");
+    auto const* const ranks_per_node = std::getenv("TAPIOCA_RANKS_PER_NODE");
+    return transport && std::string(transport) == "rma" && ranks_per_node && std::atoi(ranks_per_node) < ranks();
+}
+
 void expect_next_file_works(Scratch const& scratch, Options const& options)
 {
     constexpr std::int64_t each = 10'001;
@@ -156,6 +170,7 @@ void expect_next_file_works(Scratch const& scratch, Options const& options)
     step.read(0, back);
     EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
     EXPECT_TRUE(back == data);
+    expect_windows(step);
     EXPECT_EQ(file.size(), static_cast<std::uint64_t>(each * ranks()));
     file.close();
 }

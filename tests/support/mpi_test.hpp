@@ -68,6 +68,12 @@ void write_plain(std::string const& path, std::vector<std::byte> const& bytes);
 std::byte byte_of(std::uint64_t seed, std::uint64_t index);
 std::vector<std::byte> stream(std::uint64_t seed, std::size_t bytes);
 
+/// Checks that a step that has run was not refused the windows it asked for. Where TAPIOCA_TRANSPORT asks for rma, a
+/// test that falls back tests nothing. Local.
+void expect_windows(Step const& step);
+/// True if the environment asks for rma on several pretended nodes.
+bool windows_asked_for();
+
 /// Writes and reads back a small file, to see that the library still works after something went wrong.
 /// Collective over the world.
 void expect_next_file_works(Scratch const& scratch, Options const& options = {});

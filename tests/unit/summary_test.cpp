@@ -136,5 +136,61 @@ TEST(Histogram, SurvivesTheWholeRangeOfOffsets)
     EXPECT_EQ(counts.back(), 10U);
 }
 
+/// Lists and a subarray that lie among each other.
+Pattern mixed(std::mt19937& random)
+{
+    Pattern pattern;
+    std::vector<Extent> extents;
+    std::int64_t at = pick(random, 0, 300);
+    for (int n = 0; n < 15; ++n) {
+        auto const length = pick(random, 1, 100);
+        extents.push_back({at, length});
+        at += length + pick(random, 0, 200);
+    }
+    pattern.add(extents);
+    pattern.add(Subarray{{20, 20}, {0, 0}, {10, 5}, {2, 4}, 3, pick(random, 0, 900)});
+    return pattern;
+}
+
+TEST(BytesBetween, CountsWhatLiesBetweenAnyEdges)
+{
+    std::mt19937 random(7);
+    for (int i = 0; i < 300; ++i) {
+        auto const pattern = mixed(random);
+        std::vector<std::int64_t> edges;
+        for (auto left = pick(random, 2, 12); left > 0; --left) edges.push_back(pick(random, -200, 5000));
+        if (pick(random, 0, 3) == 0) edges.push_back(edges.back());  // nothing lies between these
+        if (pick(random, 0, 3) == 0) edges.push_back(INT64_MAX);
+        std::sort(edges.begin(), edges.end());
+        std::vector<std::uint64_t> expected(edges.size() - 1, 0);
+        for (auto const& variable : pattern.all())
+            for (auto const& place : test::walk(*variable))
+                for (std::size_t e = 0; e + 1 < edges.size(); ++e)
+                    expected[e] += place.file >= edges[e] && place.file < edges[e + 1] ? 1 : 0;
+        ASSERT_EQ(bytes_between(pattern.all(), edges), expected);
+        for (std::size_t e = 0; e + 1 < edges.size(); ++e)
+            ASSERT_EQ(touches(pattern.all(), edges[e], edges[e + 1]), expected[e] > 0)
+                << edges[e] << " to " << edges[e + 1];
+    }
+}
+
+TEST(BytesBetween, ReachesTheLastOffset)
+{
+    Pattern pattern;
+    pattern.add({{0, 10}, {INT64_MAX - 10, 10}});
+    EXPECT_EQ(bytes_between(pattern.all(), {0, 5, INT64_MAX - 3, INT64_MAX}), (std::vector<std::uint64_t>{5, 12, 3}));
+    EXPECT_EQ(bytes_between(pattern.all(), {-50, 0, 1}), (std::vector<std::uint64_t>{0, 1}));
+    EXPECT_EQ(bytes_between({}, {0, INT64_MAX}), (std::vector<std::uint64_t>{0}));
+    EXPECT_TRUE(touches(pattern.all(), INT64_MAX - 1, INT64_MAX));
+    EXPECT_TRUE(touches(pattern.all(), 10, INT64_MAX));
+    EXPECT_FALSE(touches(pattern.all(), 10, INT64_MAX - 10));
+    EXPECT_FALSE(touches(pattern.all(), -4096, 0));
+    EXPECT_TRUE(touches(pattern.all(), -4096, 1));
+    EXPECT_FALSE(touches({}, 0, INT64_MAX));
+    Pattern empty;
+    empty.add({{5, 0}});
+    EXPECT_FALSE(touches(empty.all(), 0, INT64_MAX));
+}
+
 }  // namespace
 }  // namespace tapioca::pattern

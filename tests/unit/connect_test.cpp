@@ -1,0 +1,359 @@
+// Connecting nodes: where aggregators go, who feeds them and who sends, and what that costs.
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "plan/plan.hpp"
+#include "support/layouts.hpp"
+
+namespace tapioca::plan {
+namespace {
+
+using test::pick;
+using NodeRanks = std::vector<std::vector<int>>;
+
+constexpr std::int64_t one_MiB = 1 << 20;
+
+Options across_nodes(int aggregators, std::uint64_t buffersize, char const* transport = "p2p")
+{
+    Options options;
+    options.direct = Direct::never;
+    options.nbaggr = aggregators;
+    options.buffersize = buffersize;
+    options.transport = transport;
+    return options;
+}
+
+/// Bytes of an extent in [begin, end).
+std::uint64_t part(Extent const& extent, std::int64_t begin, std::int64_t end)
+{
+    auto const bytes = std::min(end, extent.offset + extent.length) - std::max(begin, extent.offset);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes));
+}
+
+/// The plan of a job on several nodes, before connect().
+Plan unconnected(std::vector<std::vector<Extent>> const& ranks, std::size_t nodes, Options const& options)
+{
+    Job job;
+    for (auto const& extents : ranks) {
+        Pattern pattern;
+        pattern.add(extents);
+        job.pattern.add(pattern::summarise(pattern.all()));
+    }
+    job.storage = machine::storage_profile("tmpfs");
+    job.options = options;
+    job.ranks = static_cast<int>(ranks.size());
+    job.nodes = static_cast<int>(nodes);
+    job.cores = 4;
+    auto plan = make(job, {});
+    EXPECT_TRUE(plan) << plan.error().text;
+    return plan ? *plan : Plan{};
+}
+
+std::vector<Weight> weigh(std::vector<std::vector<Extent>> const& ranks, NodeRanks const& nodes,
+                          std::vector<std::int64_t> const& cuts)
+{
+    std::vector<Weight> weights;
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+        for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
+            std::uint64_t bytes = 0;
+            for (int const rank : nodes[node])
+                for (auto const& extent : ranks[static_cast<std::size_t>(rank)])
+                    bytes += part(extent, cuts[p], cuts[p + 1]);
+            if (bytes > 0) weights.push_back({static_cast<int>(node), p, bytes});
+        }
+    return weights;
+}
+
+Plan connected(std::vector<std::vector<Extent>> const& ranks, NodeRanks const& nodes, Options const& options)
+{
+    auto plan = unconnected(ranks, nodes.size(), options);
+    EXPECT_TRUE(wants_weights(plan));
+    EXPECT_EQ(plan.write.cuts, plan.read.cuts) << "one set of weights is for both";
+    auto const status = connect(plan, nodes, weigh(ranks, nodes, weighed_cuts(plan)));
+    EXPECT_TRUE(status) << status.error().text;
+    return plan;
+}
+
+/// Rank r has block r of `bytes`.
+std::vector<std::vector<Extent>> in_blocks(int ranks, std::int64_t bytes)
+{
+    std::vector<std::vector<Extent>> result;
+    for (int r = 0; r < ranks; ++r) result.push_back({{r * bytes, bytes}});
+    return result;
+}
+
+std::vector<std::vector<Extent>> in_turn(int ranks, std::int64_t block, int blocks)
+{
+    std::vector<std::vector<Extent>> result(static_cast<std::size_t>(ranks));
+    for (std::int64_t i = 0; i < std::int64_t{blocks} * ranks; ++i)
+        result[static_cast<std::size_t>(i % ranks)].push_back({i * block, block});
+    return result;
+}
+
+TEST(Connect, CountsWhatCrossesByHand)
+{
+    // Four ranks of 1 MiB, two partitions of 2 MiB.
+    auto const near = connected(in_blocks(4, one_MiB), {{0, 1}, {2, 3}}, across_nodes(2, 65536));
+    EXPECT_EQ(near.write.cuts, (std::vector<std::int64_t>{0, 2 * one_MiB, 4 * one_MiB}));
+    EXPECT_EQ(near.write.network.homes, (std::vector<int>{0, 1}));
+    EXPECT_EQ(near.write.network.crossing_bytes, 0U);
+    EXPECT_EQ(near.write.network.feeders, NodeRanks(2));
+    EXPECT_EQ(near.write.network.slot_bytes, (std::vector<std::uint64_t>{0, 0}));
+
+    auto const dealt = connected(in_blocks(4, one_MiB), {{0, 2}, {1, 3}}, across_nodes(2, 65536));
+    EXPECT_EQ(dealt.write.network.crossing_bytes, 2U * one_MiB);
+    EXPECT_EQ(dealt.write.network.most_in_bytes, 1U * one_MiB);
+    EXPECT_EQ(dealt.write.network.most_out_bytes, 1U * one_MiB);
+
+    auto const one = connected(in_blocks(4, one_MiB), {{0, 1}, {2, 3}}, across_nodes(1, 65536));
+    EXPECT_EQ(one.write.network.homes.size(), 1U);
+    EXPECT_EQ(one.write.network.crossing_bytes, 2U * one_MiB);
+    EXPECT_EQ(one.write.network.most_in_bytes, 2U * one_MiB);
+    EXPECT_EQ(one.write.network.most_out_bytes, 2U * one_MiB);
+}
+
+TEST(Connect, AnAggregatorGoesToTheNodeWithMostOfItsData)
+{
+    auto const swapped = connected(in_blocks(4, one_MiB), {{2, 3}, {0, 1}}, across_nodes(2, 65536));
+    EXPECT_EQ(swapped.write.network.homes, (std::vector<int>{1, 0}));
+    EXPECT_EQ(swapped.write.network.crossing_bytes, 0U);
+    // Both nodes have data in both partitions, each a quarter of one and the rest of the other.
+    auto const contested = connected({{{0, one_MiB}, {5 * one_MiB, 3 * one_MiB}}, {{one_MiB, 4 * one_MiB}}}, {{0}, {1}},
+                                     across_nodes(2, 65536));
+    EXPECT_EQ(contested.write.network.homes, (std::vector<int>{1, 0}));
+    EXPECT_EQ(contested.write.network.crossing_bytes, 2U * one_MiB);
+    // Node 2 has all data: it takes its share of the aggregators and no more.
+    std::vector<std::vector<Extent>> ranks(6);
+    ranks[4] = {{0, 3 * one_MiB}};
+    ranks[5] = {{3 * one_MiB, 3 * one_MiB}};
+    auto const lopsided = connected(ranks, {{0, 1}, {2, 3}, {4, 5}}, across_nodes(3, 65536));
+    auto homes = lopsided.write.network.homes;
+    std::sort(homes.begin(), homes.end());
+    EXPECT_EQ(homes, (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(lopsided.write.network.crossing_bytes, 4U * one_MiB);
+    EXPECT_EQ(lopsided.write.network.most_out_bytes, 4U * one_MiB);
+    EXPECT_EQ(lopsided.write.network.most_in_bytes, 2U * one_MiB);
+}
+
+TEST(Connect, UnevenNodesTakeWhatTheirRanksAllow)
+{
+    NodeRanks const nodes = {{0}, {1, 2, 3, 4}};
+    auto const count = [&](int aggregators) {
+        auto const plan = connected(in_turn(5, 4096, 256), nodes, across_nodes(aggregators, 65536));
+        std::set<int> const distinct(plan.write.ranks.begin(), plan.write.ranks.end());
+        EXPECT_EQ(distinct.size(), plan.write.ranks.size()) << "a rank has one partition";
+        auto const& homes = plan.write.network.homes;
+        return std::pair(std::count(homes.begin(), homes.end(), 0), std::count(homes.begin(), homes.end(), 1));
+    };
+    EXPECT_EQ(count(2), std::pair(1L, 1L));
+    EXPECT_EQ(count(3), std::pair(1L, 2L));
+    EXPECT_EQ(count(5), std::pair(1L, 4L));
+}
+
+void expect_consistent(Plan const& plan, NodeRanks const& nodes, std::vector<Weight> const& weights)
+{
+    for (auto const* const route : {&plan.write, &plan.read}) {
+        auto const& network = route->network;
+        auto const partitions = route->cuts.size() - 1;
+        ASSERT_EQ(network.homes.size(), partitions);
+        ASSERT_EQ(network.feeders.size(), partitions);
+        ASSERT_EQ(network.senders.size(), partitions);
+        ASSERT_EQ(network.slot_bytes.size(), nodes.size());
+        std::set<int> const aggregators(route->ranks.begin(), route->ranks.end());
+        EXPECT_EQ(aggregators.size(), partitions);
+        std::vector<int> count(nodes.size(), 0);
+        std::set<std::pair<int, std::size_t>> fed;
+        for (std::size_t p = 0; p < partitions; ++p) {
+            auto const& home = nodes[static_cast<std::size_t>(network.homes[p])];
+            ++count[static_cast<std::size_t>(network.homes[p])];
+            EXPECT_NE(std::find(home.begin(), home.end(), route->ranks[p]), home.end());
+            auto const& feeders = network.feeders[p];
+            EXPECT_TRUE(std::is_sorted(feeders.begin(), feeders.end()));
+            ASSERT_EQ(network.senders[p].size(), feeders.size());
+            for (std::size_t f = 0; f < feeders.size(); ++f) {
+                fed.insert({feeders[f], p});
+                EXPECT_NE(feeders[f], network.homes[p]);
+                EXPECT_EQ(network.feeder_number(p, feeders[f]), static_cast<int>(f));
+                EXPECT_GT(network.slot_bytes[static_cast<std::size_t>(feeders[f])], 0U);
+                EXPECT_EQ(network.slot_bytes[static_cast<std::size_t>(feeders[f])] % 64, 0U);
+                auto const& node = nodes[static_cast<std::size_t>(feeders[f])];
+                auto const sender = network.senders[p][f];
+                EXPECT_NE(std::find(node.begin(), node.end(), sender), node.end()) << "sends for its own node";
+                bool const all_aggregate =
+                    std::all_of(node.begin(), node.end(), [&](int rank) { return aggregators.contains(rank); });
+                EXPECT_TRUE(all_aggregate || !aggregators.contains(sender));
+            }
+            EXPECT_EQ(network.feeder_number(p, network.homes[p]), -1);
+        }
+        std::set<std::pair<int, std::size_t>> wanted;
+        std::uint64_t crossing = 0;
+        for (auto const& weight : weights)
+            if (network.homes[weight.partition] != weight.node) {
+                wanted.insert({weight.node, weight.partition});
+                crossing += weight.bytes;
+            }
+        EXPECT_EQ(fed, wanted);
+        EXPECT_EQ(network.crossing_bytes, crossing);
+        // No node takes more than it must for all to be taken.
+        std::size_t most = 0;
+        for (std::size_t room = 0; room < partitions;) {
+            ++most;
+            room = 0;
+            for (auto const& node : nodes) room += std::min(most, node.size());
+        }
+        EXPECT_LE(*std::max_element(count.begin(), count.end()), static_cast<int>(most));
+    }
+}
+
+TEST(Connect, FeedersAndSendersBelongTogetherOnRandomJobs)
+{
+    std::mt19937_64 random(9);
+    for (int trial = 0; trial < 400; ++trial) {
+        NodeRanks nodes(static_cast<std::size_t>(pick(random, 2, 6)));
+        int ranks = 0;
+        for (auto& node : nodes)
+            for (auto left = pick(random, 1, 5); left > 0; --left) node.push_back(ranks++);
+        auto const data = in_turn(ranks, pick(random, 1, 20'000), static_cast<int>(pick(random, 1, 40)));
+        auto const options =
+            across_nodes(static_cast<int>(pick(random, 1, ranks)), 65536, pick(random, 0, 1) == 0 ? "p2p" : "rma");
+        auto plan = unconnected(data, nodes.size(), options);
+        auto weights = weigh(data, nodes, weighed_cuts(plan));
+        // Some may come to feed when the step is shifted.
+        if (pick(random, 0, 1) == 1)
+            for (std::size_t p = 0; p + 1 < plan.write.cuts.size(); ++p) {
+                auto const there = [&](Weight const& w) { return w.node == 0 && w.partition == p; };
+                if (std::none_of(weights.begin(), weights.end(), there)) weights.push_back({0, p, 0});
+            }
+        std::shuffle(weights.begin(), weights.end(), random);
+        ASSERT_TRUE(connect(plan, nodes, weights));
+        expect_consistent(plan, nodes, weights);
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(Connect, SeveralSendersShareTheWorkOfANode)
+{
+    NodeRanks const nodes = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+    auto const plan = connected(in_turn(8, 4096, 256), nodes, across_nodes(4, 65536));
+    std::set<int> senders;
+    for (auto const& list : plan.write.network.senders) senders.insert(list.begin(), list.end());
+    EXPECT_EQ(senders.size(), 4U);
+}
+
+/// What the network costs the process that it costs most.
+std::uint64_t memory_of(Route const& route, NodeRanks const& nodes)
+{
+    auto const& network = route.network;
+    std::uint64_t landing = 0;
+    std::vector<std::uint64_t> slots(nodes.size(), 0);
+    for (auto const& feeders : network.feeders) {
+        std::uint64_t here = 0;
+        for (int const node : feeders) {
+            auto const bytes = network.slot_bytes[static_cast<std::size_t>(node)];
+            here += 2 * bytes;
+            slots[static_cast<std::size_t>(node)] += bytes * static_cast<std::uint64_t>(route.buffers);
+        }
+        landing = std::max(landing, here);
+    }
+    std::uint64_t share = 0;
+    for (std::size_t node = 0; node < nodes.size(); ++node) share = std::max(share, slots[node] / nodes[node].size());
+    return route.memory_per_aggregator() + landing + share;
+}
+
+TEST(Connect, KeepsTheMemoryCapOrSaysThatItCannot)
+{
+    NodeRanks const nodes = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+    auto const data = in_turn(8, 4096, 2048);
+    int kept = 0;
+    int refused = 0;
+    for (auto const* const transport : {"p2p", "rma"})
+        for (std::uint64_t cap = 20 * 1024; cap < (std::uint64_t{64} << 20); cap = cap * 3 / 2) {
+            auto options = across_nodes(4, one_MiB, transport);
+            options.memory = cap;
+            Job job;
+            for (auto const& extents : data) {
+                Pattern pattern;
+                pattern.add(extents);
+                job.pattern.add(pattern::summarise(pattern.all()));
+            }
+            job.pattern.most_bookkeeping_bytes = 100;
+            job.storage = machine::storage_profile("tmpfs");
+            job.options = options;
+            job.ranks = 8;
+            job.nodes = 4;
+            job.cores = 4;
+            auto plan = make(job, {});
+            if (!plan) continue;
+            auto const status = connect(*plan, nodes, weigh(data, nodes, weighed_cuts(*plan)));
+            if (!status) {
+                ++refused;
+                EXPECT_EQ(status.error().code, Errc::memory);
+                EXPECT_NE(status.error().text.find("TAPIOCA_MEMORY"), std::string::npos);
+                continue;
+            }
+            ++kept;
+            for (auto const* const route : {&plan->write, &plan->read}) {
+                EXPECT_LE(memory_of(*route, nodes) + 100, cap) << transport;
+                EXPECT_GE(route->round_bytes, 4096U);
+                EXPECT_EQ(route->round_bytes % 4096, 0U);
+                for (auto const slot : route->network.slot_bytes) EXPECT_GE(slot, 1024U) << transport << " " << cap;
+            }
+        }
+    EXPECT_GT(kept, 10);
+    EXPECT_GT(refused, 0);
+}
+
+TEST(Connect, RmaTakesTwoBuffersAtLeast)
+{
+    for (auto const* const transport : {"p2p", "rma"}) {
+        auto options = across_nodes(2, 65536, transport);
+        options.buffers = 1;
+        auto const plan = connected(in_turn(4, 4096, 256), {{0, 1}, {2, 3}}, options);
+        bool const rma = transport == std::string("rma");
+        EXPECT_EQ(plan.write.buffers, rma ? 2 : 1);
+        EXPECT_EQ(plan.write.network.transport, rma ? Transport::rma : Transport::p2p);
+        auto const& notes = plan.write.notes;
+        EXPECT_EQ(std::count(notes.begin(), notes.end(), "rma takes two buffers at least"), rma ? 1 : 0);
+    }
+}
+
+TEST(Connect, RmaIsNotForFilesThatAreMostlyHoles)
+{
+    auto ranks = in_blocks(4, one_MiB);
+    ranks[3][0].offset = std::int64_t{1} << 42;
+    for (int const aggregators : {1, 2}) {
+        auto const plan = connected(ranks, {{0, 1}, {2, 3}}, across_nodes(aggregators, 65536, "rma"));
+        EXPECT_EQ(plan.write.network.transport, Transport::p2p);
+        EXPECT_NE(explain(plan, {}).find("most rounds have no data"), std::string::npos);
+    }
+    auto const dense = connected(in_blocks(4, one_MiB), {{0, 1}, {2, 3}}, across_nodes(1, 4096, "rma"));
+    EXPECT_EQ(dense.write.network.transport, Transport::rma);
+}
+
+TEST(Connect, RefusedWindowsGiveMessages)
+{
+    auto plan = connected(in_turn(4, 4096, 256), {{0, 1}, {2, 3}}, across_nodes(2, 65536, "rma"));
+    refuse_rma(plan, "no window today");
+    for (auto const* const route : {&plan.write, &plan.read}) {
+        EXPECT_EQ(route->network.transport, Transport::p2p);
+        EXPECT_EQ(route->notes.back(), "p2p instead of rma: no window today");
+    }
+    auto const notes = plan.write.notes;
+    refuse_rma(plan, "again");
+    EXPECT_EQ(plan.write.notes, notes) << "once";
+}
+
+TEST(Connect, DirectAccessNeedsNoWeights)
+{
+    auto options = across_nodes(2, 65536);
+    options.direct = Direct::always;
+    EXPECT_FALSE(wants_weights(unconnected(in_blocks(4, one_MiB), 2, options)));
+    EXPECT_FALSE(wants_weights(unconnected(in_blocks(4, one_MiB), 1, across_nodes(2, 65536))));
+}
+
+}  // namespace
+}  // namespace tapioca::plan

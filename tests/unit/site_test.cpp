@@ -1,0 +1,129 @@
+// Site: nothing in a node's memory overlaps, and all nodes agree on where things lie.
+#include "engine/site.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "support/layouts.hpp"
+
+namespace tapioca::engine {
+namespace {
+
+using test::pick;
+
+/// `partitions` with homes and feeders as they come.
+plan::Route random_route(std::mt19937_64& random, int nodes, std::size_t partitions)
+{
+    plan::Route route;
+    route.way = plan::Way::aggregated;
+    route.aggregators = static_cast<int>(partitions);
+    route.round_bytes = static_cast<std::uint64_t>(pick(random, 1, 20)) * 4096;
+    route.buffers = static_cast<int>(pick(random, 1, 4));
+    route.granule = static_cast<std::uint64_t>(1) << pick(random, 0, 3);
+    route.dense = pick(random, 0, 1) == 0;
+    auto& network = route.network;
+    for (int node = 0; node < nodes; ++node)
+        network.slot_bytes.push_back(64 * static_cast<std::uint64_t>(pick(random, 1, 1000)));
+    for (std::size_t p = 0; p < partitions; ++p) {
+        network.homes.push_back(static_cast<int>(pick(random, 0, nodes - 1)));
+        network.feeders.emplace_back();
+        for (int node = 0; node < nodes; ++node)
+            if (node != network.homes.back() && pick(random, 0, 2) > 0) network.feeders.back().push_back(node);
+    }
+    return route;
+}
+
+struct Stretch {
+    std::uint64_t begin, bytes;
+};
+
+void expect_apart(std::vector<Stretch> stretches, std::uint64_t within)
+{
+    std::sort(stretches.begin(), stretches.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
+    std::uint64_t end = 0;
+    for (auto const& stretch : stretches) {
+        EXPECT_GE(stretch.begin, end);
+        end = stretch.begin + stretch.bytes;
+    }
+    EXPECT_LE(end, within);
+}
+
+TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
+{
+    std::mt19937_64 random(4);
+    for (int trial = 0; trial < 500; ++trial) {
+        auto const nodes = static_cast<int>(pick(random, 2, 6));
+        auto const route = random_route(random, nodes, static_cast<std::size_t>(pick(random, 1, 12)));
+        auto const& network = route.network;
+        auto const buffers = static_cast<std::size_t>(route.buffers);
+        std::vector<Site> sites;
+        for (int node = 0; node < nodes; ++node) sites.emplace_back(route, node);
+        std::uint64_t fullest = 0;
+        for (int node = 0; node < nodes; ++node) {
+            auto const& site = sites[static_cast<std::size_t>(node)];
+            EXPECT_EQ(site.bytes(), sites[0].bytes());
+            EXPECT_EQ(site.map_bytes(), sites[0].map_bytes());
+            std::vector<Stretch> memory;
+            std::vector<Stretch> maps;
+            for (std::size_t p = 0; p < network.homes.size(); ++p) {
+                bool const home = network.homes[p] == node;
+                EXPECT_EQ(site.is_home(p), home);
+                for (std::size_t b = 0; b < buffers && home; ++b) {
+                    memory.push_back({site.buffer(p, b), route.round_bytes});
+                    maps.push_back({site.map(p, b), route.map_bytes()});
+                }
+                for (std::size_t f = 0; f < network.feeders[p].size(); ++f) {
+                    auto const slot = network.slot_bytes[static_cast<std::size_t>(network.feeders[p][f])];
+                    for (std::size_t side = 0; side < 2 && home; ++side)
+                        memory.push_back({site.landing(p, f, side), slot});
+                    for (std::size_t b = 0; b < buffers && network.feeders[p][f] == node; ++b)
+                        memory.push_back({site.slot(p, b), slot});
+                }
+            }
+            expect_apart(memory, site.bytes());
+            expect_apart(maps, site.map_bytes());
+            for (auto const& stretch : memory) fullest = std::max(fullest, stretch.begin + stretch.bytes);
+        }
+        EXPECT_EQ(sites[0].bytes(), fullest) << "no more than the fullest node needs";
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(Site, AFeederKnowsWhereItsDataGoesOnTheAggregatorsNode)
+{
+    std::mt19937_64 random(5);
+    for (int trial = 0; trial < 200; ++trial) {
+        auto const route = random_route(random, 4, 6);
+        auto const& network = route.network;
+        for (std::size_t p = 0; p < network.homes.size(); ++p) {
+            Site const home(route, network.homes[p]);
+            for (std::size_t f = 0; f < network.feeders[p].size(); ++f) {
+                Site const feeder(route, network.feeders[p][f]);
+                for (std::size_t side = 0; side < 2; ++side)
+                    EXPECT_EQ(feeder.landing(p, f, side), home.landing(p, f, side));
+                for (std::size_t b = 0; b < static_cast<std::size_t>(route.buffers); ++b)
+                    EXPECT_EQ(feeder.buffer(p, b), home.buffer(p, b));
+            }
+        }
+    }
+}
+
+TEST(Site, OfOneNodeHasBuffersOnlyAndOfDirectAccessNothing)
+{
+    plan::Route route;
+    EXPECT_EQ(Site(route, 0).bytes(), 0U);
+    route.way = plan::Way::aggregated;
+    route.aggregators = 3;
+    route.round_bytes = 8192;
+    route.buffers = 2;
+    route.granule = 8;
+    Site const site(route, 0);
+    EXPECT_EQ(site.bytes(), 3U * 2 * 8192);
+    EXPECT_EQ(site.map_bytes(), 3U * 2 * route.map_bytes());
+    EXPECT_EQ(site.buffer(2, 1), 5U * 8192);
+}
+
+}  // namespace
+}  // namespace tapioca::engine
