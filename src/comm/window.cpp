@@ -1,16 +1,22 @@
 #include "comm/window.hpp"
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "comm/team.hpp"
 
 namespace tapioca::comm {
 
-Window::Window(Window&& other) noexcept : window_(std::exchange(other.window_, MPI_WIN_NULL)) {}
+Window::Window(Window&& other) noexcept
+    : window_(std::exchange(other.window_, MPI_WIN_NULL)), tells_posts_apart_(other.tells_posts_apart_)
+{
+}
 
 Window& Window::operator=(Window&& other) noexcept
 {
     std::swap(window_, other.window_);
+    std::swap(tells_posts_apart_, other.tells_posts_apart_);
     return *this;
 }
 
@@ -35,6 +41,10 @@ core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint6
     auto const agreed = agree(comm, status);
     if (!agreed) return tl::unexpected(agreed.error());
     MPI_Win_set_errhandler(window.window_, MPI_ERRORS_ARE_FATAL);
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    window.tells_posts_apart_ = std::string_view(version).starts_with("Open MPI");
     return window;
 }
 

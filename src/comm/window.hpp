@@ -33,11 +33,13 @@ public:
     void post(std::vector<int> const& origins);
     /// True when all origins have completed: what they put is there. Local.
     bool test();
-    /// An origin puts into the memory of `targets`: waits for the post() of each. All that post to it at a time must be
-    /// named together: MPICH counts posts and does not look whose they are.
+    /// An origin puts into the memory of `targets`: waits for the post() of each.
     void start(std::vector<int> const& targets);
     /// What was put has left.
     void complete();
+    /// False for MPICH, which counts posts and does not look whose they are: all targets that post to a rank at a time
+    /// must then be named in one start().
+    [[nodiscard]] bool tells_posts_apart() const { return tells_posts_apart_; }
 
     /// Ends one epoch of all ranks and begins the next: what was put and got before is there. Collective. The `first`
     /// of a row only begins one, the `last` only ends one.
@@ -50,6 +52,7 @@ public:
 
 private:
     MPI_Win window_ = MPI_WIN_NULL;
+    bool tells_posts_apart_ = false;
 };
 
 }  // namespace tapioca::comm

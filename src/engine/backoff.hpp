@@ -27,7 +27,12 @@ struct Patience {
 
 class Backoff {
 public:
-    explicit Backoff(bool crowded) : turn_(crowded ? polls + yields - crowded_yields : 0) {}
+    /// `slow`: what is waited for takes milliseconds, such as a file system behind a network, whose own processes may
+    /// need this core.
+    explicit Backoff(bool crowded, bool slow = false)
+        : turn_(crowded ? polls + yields - crowded_yields : 0), longest_nap_(slow ? 1'000'000 : 100'000)
+    {
+    }
 
     void pause()
     {
@@ -38,10 +43,10 @@ public:
             sched_yield();
         } else {
             auto const doublings = std::min((turn_ - polls - yields) / 4, 4);
-            timespec const nap{0, std::min(10'000L << doublings, 100'000L)};
+            timespec const nap{0, turn_ == last ? longest_nap_ : std::min(10'000L << doublings, 100'000L)};
             nanosleep(&nap, nullptr);
         }
-        if (turn_ < polls + yields + 64) ++turn_;
+        if (turn_ < last) ++turn_;
     }
     [[nodiscard]] bool sleeping() const { return turn_ >= polls + yields; }
 
@@ -58,19 +63,23 @@ private:
     static constexpr int polls = 500;
     static constexpr int yields = 600;
     static constexpr int crowded_yields = 40;
+    static constexpr int last = polls + yields + 64;
     int turn_;
+    long longest_nap_;
 };
 
 /// Returns when `ready()`; calls patience.give_up(what) after its time-out.
 template <class Ready>
 void wait_until(Patience const& patience, char const* what, Ready ready)
 {
-    Backoff backoff(patience.crowded);
+    bool const between_nodes = static_cast<bool>(patience.poll);
+    Backoff backoff(patience.crowded, between_nodes);
     std::chrono::steady_clock::time_point quiet_since{};
     std::uint64_t last = 0;
     std::uint64_t moved = 0;
     while (!ready()) {
-        if (patience.poll && std::exchange(moved, patience.poll()) != moved) backoff = Backoff(patience.crowded);
+        // As long as messages come, more are near.
+        if (between_nodes && std::exchange(moved, patience.poll()) != moved) backoff = Backoff(true, true);
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
         auto const now = std::chrono::steady_clock::now();

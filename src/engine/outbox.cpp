@@ -291,35 +291,43 @@ void Outbox::release(Lane const& lane, std::int64_t round)
 
 void Outbox::put_round(std::int64_t round, std::function<void()> const& meanwhile)
 {
+    std::vector<Lane const*> due;
+    for (auto const& lane : lanes_)
+        if (round < lane.rounds) due.push_back(&lane);
+    // One target after the other, which keeps aggregators from waiting for each other, where the MPI can do it.
+    std::size_t const at_once = place_.net->window->tells_posts_apart() ? 1 : due.size();
+    for (std::size_t i = 0; i < due.size(); i += at_once)
+        put_lanes(round, std::span(due).subspan(i, at_once), meanwhile);
+    placed_.clear();
+}
+
+/// In one epoch.
+void Outbox::put_lanes(std::int64_t round, std::span<Lane const* const> lanes, std::function<void()> const& meanwhile)
+{
     auto& window = *place_.net->window;
     std::vector<int> targets;
-    for (auto const& lane : lanes_) {
-        if (round >= lane.rounds) continue;
-        auto const p = lane.partition;
+    for (auto const* const lane : lanes) {
+        auto const p = lane->partition;
         wait_until(*place_.patience, "the other ranks of the node",
                    [&] { return place_.exchange->least_filled(p) > ticket(p, round) || (meanwhile(), false); });
-        targets.push_back(lane.to);
+        targets.push_back(lane->to);
     }
-    if (targets.empty()) return;
     window.start(targets);
-    for (auto const& lane : lanes_) {
-        if (round >= lane.rounds) continue;
-        auto const p = lane.partition;
-        if (touched(lane, round))
-            window.put(seal(lane, round, round + 1), lane.to,
-                       work_->site->landing(p, lane.feeder, static_cast<std::size_t>(round % 2)));
+    for (auto const* const lane : lanes) {
+        auto const p = lane->partition;
+        if (touched(*lane, round))
+            window.put(seal(*lane, round, round + 1), lane->to,
+                       work_->site->landing(p, lane->feeder, static_cast<std::size_t>(round % 2)));
         for (auto const& placed : placed_)
             if (placed.partition == p)
-                window.put(placed.bytes, lane.to,
+                window.put(placed.bytes, lane->to,
                            work_->site->buffer(p, buffer_of(round)) + static_cast<std::uint64_t>(placed.offset));
     }
     window.complete();
-    for (auto const& lane : lanes_) {
-        if (round >= lane.rounds) continue;
-        if (touched(lane, round)) release(lane, round);
-        place_.exchange->drained(lane.partition).store(ticket(lane.partition, round + 1), std::memory_order_release);
+    for (auto const* const lane : lanes) {
+        if (touched(*lane, round)) release(*lane, round);
+        place_.exchange->drained(lane->partition).store(ticket(lane->partition, round + 1), std::memory_order_release);
     }
-    placed_.clear();
 }
 
 void Outbox::put_requests(std::int64_t round)

@@ -78,6 +78,7 @@ private:
     [[nodiscard]] std::int64_t taken(Lane const& lane) const;
     bool pump(Lane& lane);
     void send(Lane& lane, std::int64_t round, std::int64_t following);
+    void put_lanes(std::int64_t round, std::span<Lane const* const> lanes, std::function<void()> const& meanwhile);
     void send_notice(Lane& lane, std::int64_t first);
     void send_stray(std::size_t partition, std::int64_t round, wire::EntryHeading heading,
                     std::span<pattern::Run const> runs, std::byte const* data);

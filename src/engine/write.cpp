@@ -294,10 +294,12 @@ private:
     /// On the worker.
     void drain_all()
     {
-        Backoff backoff(place_.patience->crowded);
+        bool const crowded = place_.patience->crowded || outbox_;
+        bool const slow = outbox_.has_value();
+        Backoff backoff(crowded, slow);
         while (!over() && !abandoned_.load(std::memory_order_relaxed)) {
             if (drain_ready())
-                backoff = Backoff(place_.patience->crowded);
+                backoff = Backoff(crowded, slow);
             else
                 backoff.pause();
         }
