@@ -8,15 +8,15 @@
 #include <sched.h>
 #include <stddef.h>
 
-typedef unsigned (*progress_function)(void *worker);
-typedef void *(*disconnect_function)(void *endpoint);
+typedef unsigned (*progress_function)(void* worker);
+typedef void* (*disconnect_function)(void* endpoint);
 typedef int (*barrier_function)(MPI_Comm comm);
 typedef int (*finalize_function)(void);
 
 static int all_have_arrived;
 
 // Lets other ranks run after some polls in vain.
-unsigned ucp_worker_progress(void *worker)
+unsigned ucp_worker_progress(void* worker)
 {
     enum { patience = 16 };
     static progress_function forward;
@@ -42,7 +42,7 @@ int MPI_Finalize(void)
     return finalize();
 }
 
-void *ucp_disconnect_nb(void *endpoint)
+void* ucp_disconnect_nb(void* endpoint)
 {
     if (all_have_arrived) return NULL;  // UCS_OK: done
     return ((disconnect_function)dlsym(RTLD_NEXT, "ucp_disconnect_nb"))(endpoint);
