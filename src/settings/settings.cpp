@@ -115,7 +115,7 @@ std::vector<Row> const& table()
                 &Options::nbaggr),
         word_row("aggrtier", "dram", "tier of the aggregation buffers", {"dram"}, &Options::aggrtier),
         word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
-                 "placement of aggregators; on one node all choose the same",
+                 "placement of aggregators; so far all place by bytes",
                  {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
                  &Options::strategy),
         {"direct", "auto, never or always", "whether ranks access the file themselves (default auto)",
