@@ -194,10 +194,16 @@ core::Status connect_route(Job const& job, Route& route, Nodes const& nodes, std
     };
     auto const wanted = route.round_bytes;
     auto const block_bytes = static_cast<std::uint64_t>(job.storage.block_bytes);
-    for (auto budget = slots_budget; total() > cap; budget /= 2) {
-        if (budget <= tiny_slot && route.round_bytes <= block_bytes) break;
-        if (budget <= tiny_slot)
-            route.round_bytes = std::max(block_bytes, route.round_bytes / 2 / block_bytes * block_bytes);
+    auto const least_buffers = network.transport == Transport::rma ? 2 : 1;
+    for (auto budget = slots_budget; total() > cap; budget = std::max(budget / 2, tiny_slot)) {
+        if (budget == tiny_slot) {
+            if (route.round_bytes > block_bytes)
+                route.round_bytes = std::max(block_bytes, route.round_bytes / 2 / block_bytes * block_bytes);
+            else if (route.buffers > least_buffers)
+                --route.buffers;
+            else
+                break;
+        }
         choose_slots(route, nodes.size(), budget, tiny_slot);
     }
     if (total() > cap)
