@@ -188,7 +188,6 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     if (!told) state->raise("open", told.error());
     state->raise_if("open", api::unpack(*state, *told));
     state->open = true;
-    state->pool->opened();
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
     if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
@@ -196,6 +195,7 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     state->require_same("open", "the mode", api::name(mode));
     state->require_same("open", "the list of options given in code",
                         fmt::format("[{}]", fmt::join(api::describe({options, {}}), ", ")));
+    state->pool->opened();
     return File(std::move(state));
 }
 
@@ -281,7 +281,9 @@ void File::close()
     file.open = false;
     file.pool->closed();
     auto const agreed = file.pool->agree(local);
-    if (file.settings.options.report) api::write_report(file);
+    // The ranks no longer make the same collective calls after an abandoned step.
+    bool const apart = file.pool->several_nodes() && file.pool->abandoned();
+    if (file.settings.options.report && !apart) api::write_report(file);
     file.raise_if("close", agreed);
 }
 

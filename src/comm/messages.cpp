@@ -110,6 +110,8 @@ void Messages::drop()
         }
     kinds_.clear();
     requests_.clear();
+    // A message that was matched already may still be read or written: what its closure holds is never given back.
+    new std::vector<Done>(std::move(done_));
     done_.clear();
     free_.clear();
     finished_.clear();

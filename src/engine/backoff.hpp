@@ -79,7 +79,10 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
     std::uint64_t moved = 0;
     while (!ready()) {
         // As long as messages come, more are near.
-        if (between_nodes && std::exchange(moved, patience.poll()) != moved) backoff = Backoff(true, true);
+        if (between_nodes) {
+            auto const now = patience.poll();
+            if (std::exchange(moved, now) != now) backoff = Backoff(true, true);
+        }
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
         auto const now = std::chrono::steady_clock::now();

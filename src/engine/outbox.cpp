@@ -332,10 +332,14 @@ void Outbox::put_lanes(std::int64_t round, std::span<Lane const* const> lanes, s
 
 void Outbox::put_requests(std::int64_t round)
 {
-    for (auto const& lane : lanes_)
-        if (round < lane.rounds && touched(lane, round))
+    for (auto const& lane : lanes_) {
+        if (round >= lane.rounds) continue;
+        wait_until(*place_.patience, "the other ranks of the node",
+                   [&] { return place_.exchange->least_filled(lane.partition) > ticket(lane.partition, round); });
+        if (touched(lane, round))
             place_.net->window->put(seal(lane, round, round + 1), lane.to,
                                     work_->site->landing(lane.partition, lane.feeder));
+    }
 }
 
 void Outbox::get_replies(std::int64_t round)

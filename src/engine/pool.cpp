@@ -47,7 +47,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
       least_cores_(team_.least(CPU_COUNT(&cores))),
       spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0),
       messages_(team_.all()),
-      net_{&messages_, nullptr, &tally_, team_.my_node()}
+      net_{&messages_, nullptr, tally_.get(), team_.my_node()}
 {
     tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
@@ -64,7 +64,12 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segme
 
 Pool::~Pool()
 {
-    if (several_nodes() && abandoned()) team_holder_->keep();
+    if (!several_nodes() || (!abandoned() && !window_.open())) return;
+    // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
+    team_holder_->keep();
+    new comm::Segment(std::move(buffers_));
+    (void)tally_.release();
+    (void)agreement_.release();
 }
 
 bool Pool::holds(Site const& site, bool one_sided) const
@@ -116,7 +121,7 @@ core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0) window_.free();
+    if (--open_files_ == 0 && !abandoned()) window_.free();
 }
 
 void Pool::meet()
@@ -129,35 +134,35 @@ core::Status Pool::agree(core::Status const& local)
     if (!several_nodes()) return exchange_.agree(local, patience_);
     if (abandoned()) return Exchange::lost();
     auto const size = static_cast<std::uint64_t>(team_.size());
-    agreement_.start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
+    agreement_->start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
     // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
     wait_until(patience_, "the other ranks to arrive",
-               [&] { return agreement_.done() || exchange_.abandoned_after(agreements_); });
-    if (!agreement_.done()) return Exchange::lost();
+               [&] { return agreement_->done() || exchange_.abandoned_after(agreements_); });
+    if (!agreement_->done()) return Exchange::lost();
     ++agreements_;
-    auto const failed = agreement_.values()[0];
+    auto const failed = agreement_->values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
 }
 
 void Pool::announce(Direction mine, bool spoiled)
 {
     if (!several_nodes()) return exchange_.announce(tickets.step, mine);
-    tally_.start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+    tally_->start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
 }
 
 Pool::Direction Pool::announced()
 {
     if (!several_nodes()) return exchange_.announced(tickets.step);
-    if (!tally_.done()) return Direction::unknown;
-    return tally_.values()[says_read]    ? Direction::read
-           : tally_.values()[says_write] ? Direction::write
-                                         : Direction::none;
+    if (!tally_->done()) return Direction::unknown;
+    return tally_->values()[says_read]    ? Direction::read
+           : tally_->values()[says_write] ? Direction::write
+                                          : Direction::none;
 }
 
 void Pool::all_began()
 {
     if (several_nodes())
-        wait_until(patience_, "the other ranks to start the step", [&] { return tally_.done() || abandoned(); });
+        wait_until(patience_, "the other ranks to start the step", [&] { return tally_->done() || abandoned(); });
 }
 
 void Pool::abandon()
@@ -224,8 +229,7 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
 core::Result<std::string> Pool::broadcast(std::string text)
 {
     if (several_nodes()) {
-        meet();
-        if (abandoned()) return tl::unexpected(Exchange::lost().error());
+        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
     bool fits = true;

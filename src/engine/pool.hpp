@@ -88,8 +88,8 @@ private:
     // on several nodes
     comm::Messages messages_;
     comm::Window window_;
-    comm::Reduction tally_;
-    comm::Reduction agreement_;
+    std::unique_ptr<comm::Reduction> tally_ = std::make_unique<comm::Reduction>();
+    std::unique_ptr<comm::Reduction> agreement_ = std::make_unique<comm::Reduction>();
     std::uint64_t agreements_ = 0;  ///< that this rank has been through
     std::string no_windows_;        ///< why the MPI refused one
     Net net_;

@@ -112,18 +112,23 @@ void count_crossing(Network& network, std::vector<Weight> const& weights, std::s
     network.most_out_bytes = *std::max_element(out.begin(), out.end());
 }
 
-/// Room for a message: all of a round if `budget` allows, which it does unless a node feeds very many aggregators.
+/// Room for a message: all of a round if `budget` allows, which it does unless a node feeds very many aggregators, or
+/// very many nodes feed one.
 void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget, std::uint64_t least)
 {
     auto& network = route.network;
     std::vector<std::uint64_t> fed(nodes, 0);
+    std::vector<std::uint64_t> landing(nodes, budget);  // what one of the places where its messages land may take
     for (auto const& feeders : network.feeders)
-        for (int const node : feeders) ++fed[index(node)];
+        for (int const node : feeders) {
+            ++fed[index(node)];
+            landing[index(node)] = std::min(landing[index(node)], budget / (2 * feeders.size()));
+        }
     auto const whole = route.round_bytes + route.round_bytes / 8 + 4 * core::KiB;
     network.slot_bytes.assign(nodes, 0);
     for (std::size_t node = 0; node < nodes; ++node) {
         if (fed[node] == 0) continue;
-        auto const share = budget / (fed[node] * static_cast<std::uint64_t>(route.buffers));
+        auto const share = std::min(landing[node], budget / (fed[node] * static_cast<std::uint64_t>(route.buffers)));
         network.slot_bytes[node] = std::clamp(share, std::min(least, whole), whole) / 64 * 64;
     }
 }

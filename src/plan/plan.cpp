@@ -20,8 +20,8 @@ constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffer
 
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
-constexpr int network_buffers = 8;                       // a slow pair of nodes must not stop the others
-constexpr std::uint64_t most_network_round = core::GiB;  // MPI counts bytes with an int
+constexpr int network_buffers = 8;                             // a slow pair of nodes must not stop the others
+constexpr std::uint64_t most_network_round = 512 * core::MiB;  // MPI counts bytes with an int
 
 double as_double(std::uint64_t value)
 {
@@ -153,7 +153,7 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
         job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
     if (job.nodes > 1 && route.round_bytes > most_network_round) {
-        route.notes.push_back("between nodes a buffer has at most 1 GiB");
+        route.notes.push_back("between nodes a buffer has at most 512 MiB");
         route.round_bytes = most_network_round;
     }
 }
