@@ -121,7 +121,7 @@ core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0 && !abandoned()) window_.free();
+    if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
 }
 
 void Pool::meet()
