@@ -165,11 +165,10 @@ private:
 
     void fill(std::size_t partition, std::int64_t round)
     {
+        Stopwatch const watch(copying_);
         if (!work_.site->is_home(partition)) {
-            Stopwatch const watch(copying_);
             hand_over(partition, round);
         } else {
-            Stopwatch const watch(copying_);
             auto* const to = buffer(partition, round);
             auto const start = origin(partition, round);
             auto const limit = work_.schedule.round_end(partition, round) - work_.base;

@@ -15,13 +15,6 @@
 namespace tapioca::test {
 namespace {
 
-/// Before there are transports across hosts, Options has no such member and the tests of files are skipped.
-template <class O>
-concept WithTransport = requires(O options)
-{
-    options.transport;
-};
-
 std::string setting(char const* name)
 {
     auto const* const value = std::getenv(name);
@@ -152,6 +145,14 @@ Bytes image_of(Job const& job)
     return image;
 }
 
+/// After a step ran: it crossed nodes the way it was asked to, and did not quietly fall back to another.
+void expect_transport(Step const& step, char const* direction, Options const& options)
+{
+    auto const route = nlohmann::json::parse(step.plan().json())[direction];
+    if (route["way"] == "direct") return;
+    EXPECT_EQ(route["network"]["transport"], *options.transport) << route.dump();
+}
+
 /// Two runs are written and read back; the first rank and one of another host look at the whole file.
 void expect_right(Job const& job, std::string const& path, Options const& options)
 {
@@ -168,6 +169,7 @@ void expect_right(Job const& job, std::string const& path, Options const& option
             for (std::size_t i = 0; i < mine.size(); ++i) step.write(i, data[i]);
             step.finish();
         }
+        expect_transport(step, "write", options);
         file.close();
     }
     barrier();
@@ -186,33 +188,24 @@ void expect_right(Job const& job, std::string const& path, Options const& option
         for (std::size_t i = 0; i < mine.size(); ++i)
             EXPECT_TRUE(data[i] == data_of(run, me, i, mine[i])) << "run " << run << ", variable " << i;
     }
+    expect_transport(step, "read", options);
     file.close();
 }
 
-template <WithTransport O>
-O with_transport(char const* transport)
+Options with_transport(char const* transport)
 {
-    O options;
+    Options options;
     options.transport = transport;
     return options;
-}
-template <class O>
-O with_transport(char const*)
-{
-    return {};
 }
 
 class Transport : public testing::TestWithParam<char const*> {
 protected:
-    void SetUp() override
-    {
-        if (!WithTransport<Options>) GTEST_SKIP() << "this version does not cross hosts";
-    }
     /// In small buffers, so that there are many rounds, and as the planner wants it.
     void expect_right_both_ways(Job const& job) const
     {
         auto const path = setting("CLUSTER_SHARED") + "/nodes_test.dat";
-        auto options = with_transport<Options>(GetParam());
+        auto options = with_transport(GetParam());
         expect_right(job, path, options);
         options.direct = Direct::never;
         options.buffersize = 16384;
@@ -262,7 +255,7 @@ TEST_P(Transport, ServesARankWithoutData)
 TEST_P(Transport, PlansForTheNodesThereAre)
 {
     auto const path = setting("CLUSTER_SHARED") + "/nodes_test.dat";
-    auto file = File::open(MPI_COMM_WORLD, path, Mode::create, with_transport<Options>(GetParam()));
+    auto file = File::open(MPI_COMM_WORLD, path, Mode::create, with_transport(GetParam()));
     auto const job = interleave(ranks(), 0, 64, 1000);
     auto const plan =
         nlohmann::json::parse(file.declare(pattern_of(job[static_cast<std::size_t>(rank())])).plan().json());
