@@ -31,6 +31,9 @@ struct Storage {
     double parallel_write_bw = 0;                  ///< write_streams writers, after Reserve::populate
     double contended_write_bw = 0;                 ///< several processes writing one file without it
     double read_bw = 0;                            ///< each reader
+    std::int64_t stripe_bytes = 0;                 ///< of a striped file; 0: not striped, or unknown
+    int stripe_count = 0;                          ///< servers that the file's stripes go round
+    bool remote = false;                           ///< served by other machines
 };
 
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.

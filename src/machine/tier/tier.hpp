@@ -1,0 +1,89 @@
+// Tier: a kind of memory or storage on a node that can hold aggregation buffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace tapioca::machine {
+
+enum class Persistency { none, job, permanent };
+
+/// Where a figure comes from, by increasing authority.
+enum class Origin { assumed, hwloc, measured, platform };
+
+struct Figure {
+    double value = 0;
+    Origin origin = Origin::assumed;
+};
+
+struct TierTraits {
+    std::string name;   ///< as users write it: dram, hbm, ssd, numa:2, or a platform file's own, such as nvr
+    std::string kind;   ///< what makes it: a row of the table in tier.cpp
+    std::string place;  ///< the directory of an ssd, the NUMA nodes of numa memory ("1" or "1,3")
+    Figure latency_s;
+    Figure write_bandwidth;  ///< bytes per second
+    Figure read_bandwidth;
+    Figure capacity_bytes;  ///< what is free
+    Persistency persistency = Persistency::none;
+};
+
+/// Memory of a tier, mapped so that other processes of the node can map it, too. All its pages are there: what does not
+/// fit is an error when it is made, never a signal later.
+class Mapping {
+public:
+    Mapping() = default;
+    Mapping(std::byte* data, std::uint64_t bytes, std::string name);
+    Mapping(Mapping&& other) noexcept;
+    Mapping& operator=(Mapping&& other) noexcept;
+    ~Mapping();
+
+    [[nodiscard]] std::byte* data() const { return data_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    /// Of the file behind it, for attach().
+    [[nodiscard]] std::string const& name() const { return name_; }
+    /// Nobody else will attach: the file's name is removed. The memory stays until all have unmapped it.
+    void unlink();
+    /// memFlush: what was written is in the tier (on an ssd: on the device).
+    core::Status flush() const;
+
+private:
+    std::byte* data_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    std::string name_;
+};
+
+/// The papers' memory abstraction. Local: nothing communicates here.
+class Tier {
+public:
+    virtual ~Tier() = default;
+    [[nodiscard]] TierTraits const& traits() const { return traits_; }
+    /// memAlloc: new, zeroed memory.
+    [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes) const = 0;
+    /// The memory that another process of this node has created and not yet unlinked.
+    [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const = 0;
+
+protected:
+    explicit Tier(TierTraits traits) : traits_(std::move(traits)) {}
+    TierTraits traits_;
+};
+
+/// The tier that `traits` describe, on this node. Fails, saying what to do, if the node lacks it.
+core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits);
+
+/// The tiers of this node, fastest first, with what is really free: dram, and what hwloc knows (HBM, CXL, NVM).
+std::vector<TierTraits> find_tiers();
+/// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of its
+/// own. Fails with the names there are.
+core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTraits> const& tiers);
+/// Bytes that are free for a tier now: the node's memory under its cgroups' limits, a directory's file system.
+std::uint64_t free_bytes(TierTraits const& tier);
+
+char const* name(Persistency persistency);
+char const* name(Origin origin);
+
+}  // namespace tapioca::machine

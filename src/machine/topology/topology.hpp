@@ -1,0 +1,83 @@
+// Topology: how the nodes of a machine are joined, and what it costs to bring their data together.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapioca::machine {
+
+/// A kind of link, such as those inside a dragonfly's groups.
+struct Level {
+    std::string name;
+    double latency_s = 0;  ///< of one hop
+    double bandwidth = 0;  ///< of one link, bytes per second
+};
+
+/// A node with data for others.
+struct Source {
+    int node = 0;
+    double bytes = 0;
+};
+
+/// What a cost model charges for a level.
+struct Charge {
+    double per_hop_s = 0;
+    double per_byte_s = 0;
+};
+
+/// Distances count links crossed. Nodes are 0 to nodes()-1; a route is a shortest one.
+class Topology {
+public:
+    virtual ~Topology() = default;
+    Topology(Topology const&) = delete;
+    Topology& operator=(Topology const&) = delete;
+
+    [[nodiscard]] virtual std::string_view kind() const = 0;
+    [[nodiscard]] int nodes() const { return nodes_; }
+    /// From the nodes outwards. getLatency and getBandwidth of the papers.
+    [[nodiscard]] std::vector<Level> const& levels() const { return levels_; }
+    /// NetworkDimensions; and RankToCoordinates: one number per dimension.
+    [[nodiscard]] virtual std::vector<int> dimensions() const = 0;
+    [[nodiscard]] virtual std::vector<int> coordinates(int node) const = 0;
+    /// Links of each level between two nodes; all 0 between a node and itself.
+    [[nodiscard]] virtual std::vector<int> hops(int from, int to) const = 0;
+    /// DistanceBetweenRanks, for their nodes.
+    [[nodiscard]] virtual int distance(int from, int to) const = 0;
+
+    /// One source's data at `to`: the hops at their levels' price, the bytes at that of the dearest level crossed.
+    /// Nothing if the source is `to`. `charges` has one element per level.
+    [[nodiscard]] double cost(Source const& source, int to, std::span<Charge const> charges) const;
+    /// For every node: the sum of cost() over `sources`, in time that grows with nodes plus sources, not with their
+    /// product (but for `matrix`).
+    [[nodiscard]] virtual std::vector<double> costs(std::span<Source const> sources,
+                                                    std::span<Charge const> charges) const = 0;
+
+protected:
+    Topology(int nodes, std::vector<Level> levels) : nodes_(nodes), levels_(std::move(levels)) {}
+
+private:
+    int nodes_;
+    std::vector<Level> levels_;
+};
+
+/// Hosts behind one switch: one level, two links between any two.
+std::shared_ptr<Topology const> make_flat(int nodes, Level link);
+/// A torus of any number of dimensions, with wrap-around; the last dimension varies fastest. One level.
+std::shared_ptr<Topology const> make_torus(std::vector<int> dimensions, Level link);
+/// Groups of rows x columns routers with `nodes_per_router` nodes each, which vary fastest, then columns, rows, groups.
+/// Routers of a row are joined all to all, so are those of a column; a router is joined to the one at its place in every
+/// other group. Levels: node to router, inside a group, between groups.
+struct DragonflyShape {
+    int groups = 1, rows = 1, columns = 1, nodes_per_router = 1;
+};
+std::shared_ptr<Topology const> make_dragonfly(DragonflyShape shape, Level node, Level inside, Level between);
+/// A tree of switches. `switches[l][n]` is the number of the level-l switch above node n: nodes with the same level-0
+/// switch are two links apart, with the same level-1 switch four, ...; the last level has one switch.
+std::shared_ptr<Topology const> make_fat_tree(std::vector<std::vector<int>> switches, std::vector<Level> levels);
+/// Any distances, for small or odd machines: `distances[a][b]` hops of one level, symmetric.
+std::shared_ptr<Topology const> make_matrix(std::vector<std::vector<int>> distances, Level link);
+
+}  // namespace tapioca::machine
