@@ -80,6 +80,12 @@ core::Status unpack(FileState& file, std::string const& message)
     return {};
 }
 
+void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+{
+    auto const bids = static_cast<std::size_t>(*count) * plan::bids_kept;
+    plan::merge({static_cast<plan::Bid*>(in_out), bids}, {static_cast<plan::Bid const*>(in), bids});
+}
+
 /// How many bytes each node has in each partition. Collective.
 std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
                                 std::vector<std::int64_t> const& cuts, std::int64_t block_bytes)
@@ -100,6 +106,24 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
         for (std::size_t i = 0; i < nodes[node].size(); i += 2)
             weights.push_back({static_cast<int>(node), static_cast<std::size_t>(nodes[node][i]), nodes[node][i + 1]});
     return weights;
+}
+
+/// Finds places for the aggregators of a route: each node's first rank bids for its node, the best bids are kept.
+/// Collective.
+core::Status elect(comm::Team const& team, plan::Job const& job, plan::Route& route, std::vector<plan::Weight> const& weights)
+{
+    auto const election = plan::election_of(job, route, team.nodes(), weights);
+    if (!election) return tl::unexpected(election.error());
+    auto bids = team.node_rank() == 0 || job.nodes == 1 ? plan::bids_of(*election, team.my_node())
+                                                        : plan::no_bids(*election);
+    if (job.nodes > 1)
+        team.reduce(bids.data(), plan::bids_kept * sizeof bids[0], static_cast<int>(election->partitions.size()),
+                    merge_bids);
+    auto seats = plan::assign(*election, bids);
+    if (!seats) return tl::unexpected(seats.error());
+    auto notes = plan::notes_on(*election, *seats);
+    route.notes.insert(route.notes.end(), notes.begin(), notes.end());
+    return plan::connect(job, route, team.nodes(), weights, std::move(*seats));
 }
 
 }  // namespace
@@ -187,6 +211,8 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     auto const told = state->pool->broadcast(std::move(message));
     if (!told) state->raise("open", told.error());
     state->raise_if("open", api::unpack(*state, *told));
+    auto const& set = state->settings.options;
+    state->raise_if("open", state->pool->look_around({set.platform.value_or(""), set.aggrtier.value_or("")}));
     state->open = true;
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
@@ -212,8 +238,16 @@ Step File::declare(Pattern const& pattern)
     for (auto const& variable : variables) core::keep_first(local, variable->status());
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
-    plan::Job job{*total,      file.storage,       file.settings.options,
-                  team.size(), file.pool->cores(), static_cast<int>(team.nodes().size())};
+    auto const& around = file.pool->surroundings();
+    plan::Job job{*total,
+                  file.storage,
+                  file.settings.options,
+                  team.size(),
+                  file.pool->cores(),
+                  static_cast<int>(team.nodes().size()),
+                  around.machine,
+                  around.where,
+                  around.free_bytes};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
@@ -227,10 +261,17 @@ Step File::declare(Pattern const& pattern)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
-    if (plan::wants_weights(*plan)) {
-        auto const weights = api::weigh(team, variables, plan::weighed_cuts(*plan), file.storage.block_bytes);
-        if (auto const status = plan::connect(*plan, team.nodes(), weights); !status)
-            file.raise("declare", status.error());
+    std::vector<plan::Weight> weights;
+    std::vector<std::int64_t> weighed;
+    for (auto* const route : {&plan->write, &plan->read}) {
+        if (!plan::wants_election(job, *route)) continue;
+        bool const same = weighed == route->cuts;  // what was written is in the caches of those who wrote it
+        if (!same && job.nodes > 1) weights = api::weigh(team, variables, route->cuts, file.storage.block_bytes);
+        weighed = route->cuts;
+        auto const status = same && job.nodes > 1
+                                ? plan::connect(job, *route, team.nodes(), weights, plan->write.seats)
+                                : api::elect(team, job, *route, weights);
+        if (!status) file.raise("declare", status.error());
     }
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));

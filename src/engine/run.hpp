@@ -55,6 +55,14 @@ struct Place {
     Patience const* patience = nullptr;
     int rank = 0;              ///< in the communicator
     Net const* net = nullptr;  ///< on several nodes
+    std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of the site
+
+    /// One of a partition's buffers; on the aggregator's node.
+    [[nodiscard]] std::byte* buffer(Site const& site, std::size_t partition, std::size_t number) const
+    {
+        auto const area = site.area(partition);
+        return (area == 0 ? buffers : tiers[area - 1]) + site.buffer(partition, number);
+    }
 };
 
 /// What is to be done.

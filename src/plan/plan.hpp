@@ -1,15 +1,19 @@
 // Planning: pure functions from (pattern summary, storage, options) to a Plan. No MPI, no I/O.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <tapioca/options.hpp>
 
 #include "core/result.hpp"
+#include "machine/machine.hpp"
 #include "machine/storage.hpp"
 #include "pattern/summary.hpp"
+#include "plan/election.hpp"
 
 namespace tapioca::plan {
 
@@ -21,6 +25,9 @@ struct Job {
     int ranks = 1;
     int cores = 1;  ///< that the ranks of a node may use together
     int nodes = 1;
+    std::shared_ptr<machine::Machine const> machine;     ///< none: hosts that are all alike, with memory only
+    std::vector<int> where;                              ///< the machine's node of each node; empty: in order
+    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier of the machine
 };
 
 enum class Way {
@@ -73,6 +80,8 @@ struct Route {
     double aggregated_s = 0;  ///< its predicted time
     double direct_s = 0;
     Network network;
+    std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
+    std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0
     std::vector<std::string> notes;  ///< where an option was adapted
 
     /// Without aggregators after all.
@@ -84,6 +93,10 @@ struct Route {
     [[nodiscard]] std::uint64_t map_bytes() const;
     /// Buffers and maps together.
     [[nodiscard]] std::uint64_t memory_per_aggregator() const;
+    [[nodiscard]] std::size_t area(std::size_t partition) const
+    {
+        return areas.empty() ? 0 : areas[std::min(partition, areas.size() - 1)];
+    }
     /// True if the data crosses nodes on its way to the aggregators.
     [[nodiscard]] bool networked() const { return !network.homes.empty(); }
 };
@@ -111,14 +124,18 @@ struct Weight {
     std::uint64_t bytes = 0;
 };
 
-/// True if the plan needs connect(): it aggregates, and on several nodes.
-bool wants_weights(Plan const& plan);
-/// The cuts for which to weigh.
-std::vector<std::int64_t> const& weighed_cuts(Plan const& plan);
+/// The ranks of each node.
+using Nodes = std::vector<std::vector<int>>;
 
-/// Chooses the aggregators' nodes and ranks and who sends to whom. `nodes` are the ranks of each node.
+/// True if the route's aggregators have a choice: several nodes, or several tiers.
+bool wants_election(Job const& job, Route const& route);
+/// What is to be decided about a route's places. `weights` are by partition of its cuts.
+core::Result<Election> election_of(Job const& job, Route const& route, Nodes const& nodes,
+                                   std::vector<Weight> const& weights);
+/// Chooses the aggregators' ranks, given their places, and who sends to whom.
 /// Fails only if the memory cap cannot be kept.
-core::Status connect(Plan& plan, std::vector<std::vector<int>> const& nodes, std::vector<Weight> weights);
+core::Status connect(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights,
+                     std::vector<Seat> seats);
 
 /// Without windows, the other transport does; `why` is what the MPI said.
 void refuse_rma(Plan& plan, std::string const& why);

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -77,13 +79,14 @@ core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits);
 
 /// The tiers of this node, fastest first, with what is really free: dram, and what hwloc knows (HBM, CXL, NVM).
 std::vector<TierTraits> find_tiers();
-/// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of its
-/// own. Fails with the names there are.
+/// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of
+/// its own. Fails with the names there are.
 core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTraits> const& tiers);
 /// Bytes that are free for a tier now: the node's memory under its cgroups' limits, a directory's file system.
 std::uint64_t free_bytes(TierTraits const& tier);
 
 char const* name(Persistency persistency);
+std::optional<Persistency> persistency_named(std::string_view name);
 char const* name(Origin origin);
 
 }  // namespace tapioca::machine
