@@ -46,6 +46,8 @@ public:
     [[nodiscard]] virtual std::vector<int> hops(int from, int to) const = 0;
     /// DistanceBetweenRanks, for their nodes.
     [[nodiscard]] virtual int distance(int from, int to) const = 0;
+    /// For every node: the distance to the nearest of `places`, of which there is at least one.
+    [[nodiscard]] virtual std::vector<int> nearest(std::span<int const> places) const;
 
     /// One source's data at `to`: the hops at their levels' price, the bytes at that of the dearest level crossed.
     /// Nothing if the source is `to`. `charges` has one element per level.
