@@ -46,7 +46,7 @@ public:
 
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// Of the file behind it, for attach().
+    /// Of the file behind it, for attach(). Only the creator has one, until unlink(), which its destructor calls.
     [[nodiscard]] std::string const& name() const { return name_; }
     /// Nobody else will attach: the file's name is removed. The memory stays until all have unmapped it.
     void unlink();
@@ -64,7 +64,7 @@ class Tier {
 public:
     virtual ~Tier() = default;
     [[nodiscard]] TierTraits const& traits() const { return traits_; }
-    /// memAlloc: new, zeroed memory.
+    /// memAlloc: new, zeroed memory; an empty Mapping for 0 bytes.
     [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes) const = 0;
     /// The memory that another process of this node has created and not yet unlinked.
     [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const = 0;
