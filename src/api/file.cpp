@@ -108,22 +108,15 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
     return weights;
 }
 
-/// Finds places for the aggregators of a route: each node's first rank bids for its node, the best bids are kept.
-/// Collective.
-core::Status elect(comm::Team const& team, plan::Job const& job, plan::Route& route, std::vector<plan::Weight> const& weights)
+/// The best bids of all nodes: each node's first rank bids for it. Collective.
+plan::Bids poll(comm::Team const& team, plan::Election const& election)
 {
-    auto const election = plan::election_of(job, route, team.nodes(), weights);
-    if (!election) return tl::unexpected(election.error());
-    auto bids = team.node_rank() == 0 || job.nodes == 1 ? plan::bids_of(*election, team.my_node())
-                                                        : plan::no_bids(*election);
-    if (job.nodes > 1)
-        team.reduce(bids.data(), plan::bids_kept * sizeof bids[0], static_cast<int>(election->partitions.size()),
+    auto bids = team.node_rank() == 0 || team.nodes().size() == 1 ? plan::bids_of(election, team.my_node())
+                                                                  : plan::no_bids(election);
+    if (team.nodes().size() > 1)
+        team.reduce(bids.data(), plan::bids_kept * sizeof bids[0], static_cast<int>(election.partitions.size()),
                     merge_bids);
-    auto seats = plan::assign(*election, bids);
-    if (!seats) return tl::unexpected(seats.error());
-    auto notes = plan::notes_on(*election, *seats);
-    route.notes.insert(route.notes.end(), notes.begin(), notes.end());
-    return plan::connect(job, route, team.nodes(), weights, std::move(*seats));
+    return bids;
 }
 
 }  // namespace
@@ -239,15 +232,9 @@ Step File::declare(Pattern const& pattern)
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
     auto const& around = file.pool->surroundings();
-    plan::Job job{*total,
-                  file.storage,
-                  file.settings.options,
-                  team.size(),
-                  file.pool->cores(),
-                  static_cast<int>(team.nodes().size()),
-                  around.machine,
-                  around.where,
-                  around.free_bytes};
+    plan::Job job{*total,         file.storage,       file.settings.options,
+                  team.size(),    file.pool->cores(), static_cast<int>(team.nodes().size()),
+                  around.machine, around.where,       around.free_bytes};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
@@ -261,18 +248,10 @@ Step File::declare(Pattern const& pattern)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
-    std::vector<plan::Weight> weights;
-    std::vector<std::int64_t> weighed;
-    for (auto* const route : {&plan->write, &plan->read}) {
-        if (!plan::wants_election(job, *route)) continue;
-        bool const same = weighed == route->cuts;  // what was written is in the caches of those who wrote it
-        if (!same && job.nodes > 1) weights = api::weigh(team, variables, route->cuts, file.storage.block_bytes);
-        weighed = route->cuts;
-        auto const status = same && job.nodes > 1
-                                ? plan::connect(job, *route, team.nodes(), weights, plan->write.seats)
-                                : api::elect(team, job, *route, weights);
-        if (!status) file.raise("declare", status.error());
-    }
+    plan::Census const census{
+        [&](auto const& cuts) { return api::weigh(team, variables, cuts, file.storage.block_bytes); },
+        [&](auto const& election) { return api::poll(team, election); }};
+    file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
     return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));

@@ -53,8 +53,8 @@ struct Place {
     std::byte* maps = nullptr;     ///< shared; all zero between steps
     target::Worker* worker = nullptr;
     Patience const* patience = nullptr;
-    int rank = 0;              ///< in the communicator
-    Net const* net = nullptr;  ///< on several nodes
+    int rank = 0;                        ///< in the communicator
+    Net const* net = nullptr;            ///< on several nodes
     std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of the site
 
     /// One of a partition's buffers; on the aggregator's node.

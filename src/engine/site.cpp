@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 
 namespace tapioca::engine {
 
 namespace {
 
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
+using core::index;
 
 /// What the feeders of a partition need to land their messages, per side.
 std::uint64_t landing_bytes(plan::Network const& network, std::size_t partition, std::size_t feeders)
@@ -57,7 +55,9 @@ Site::Site(plan::Route const& route, int node)
             if (feeder == node) slot_at_[p] = at;
         }
     }
-    auto const most = [](std::vector<std::uint64_t> const& list) { return *std::max_element(list.begin(), list.end()); };
+    auto const most = [](std::vector<std::uint64_t> const& list) {
+        return *std::max_element(list.begin(), list.end());
+    };
     bytes_ = most(used[0]);
     map_bytes_ = most(maps);
     tiers_.assign(used.begin() + 1, used.end());

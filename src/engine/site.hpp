@@ -9,8 +9,8 @@
 namespace tapioca::engine {
 
 /// A partition whose aggregator is on this node has its buffers here, in memory or on another tier, and in memory the
-/// landing places of its feeders' messages. A partition whose aggregator is elsewhere, and which this node feeds, has slots: one a buffer,
-/// where the node's ranks gather what is to be sent.
+/// landing places of its feeders' messages. A partition whose aggregator is elsewhere, and which this node feeds, has
+/// slots: one a buffer, where the node's ranks gather what is to be sent.
 class Site {
 public:
     Site(plan::Route const& route, int node);

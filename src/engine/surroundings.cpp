@@ -29,8 +29,9 @@ std::string pack(Node const& node)
 {
     auto text = node.host + "\n" + node.address + "\n";
     for (auto const& t : node.tiers)
-        text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", t.name, t.kind, t.place, static_cast<int>(t.persistency),
-                            pack(t.latency_s), pack(t.write_bandwidth), pack(t.read_bandwidth), pack(t.capacity_bytes));
+        text +=
+            fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", t.name, t.kind, t.place, static_cast<int>(t.persistency),
+                        pack(t.latency_s), pack(t.write_bandwidth), pack(t.read_bandwidth), pack(t.capacity_bytes));
     return text;
 }
 

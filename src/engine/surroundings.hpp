@@ -13,9 +13,9 @@
 namespace tapioca::engine {
 
 struct Surroundings {
-    std::shared_ptr<machine::Machine const> machine;     ///< its tiers are those of all nodes together
-    std::vector<int> where;                              ///< the machine's node of each of the team's nodes
-    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node and tier; 0: the node lacks it
+    std::shared_ptr<machine::Machine const> machine;       ///< its tiers are those of all nodes together
+    std::vector<int> where;                                ///< the machine's node of each of the team's nodes
+    std::vector<std::vector<std::uint64_t>> free_bytes;    ///< per node and tier; 0: the node lacks it
     std::vector<std::optional<machine::TierTraits>> mine;  ///< this node's tiers, as the machine counts them
 };
 

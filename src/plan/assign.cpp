@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 #include "plan/election.hpp"
 
@@ -19,15 +20,12 @@ constexpr double worthwhile = 1e-9;  // relative: less is rounding
 constexpr int most_passes = 16;
 constexpr std::size_t rivals_shown = 3;
 
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
+using core::index;
 
 class Assignment {
 public:
     Assignment(Election const& election, Bids const& bids)
-        : election_(election), model_(*election.machine, election.model), guests_(election.where.size())
+        : election_(election), model_(election.costs()), guests_(election.where.size())
     {
         for (std::size_t node = 0; node < guests_.size(); ++node)
             room_.push_back(index(election.fit_on(static_cast<int>(node))));
@@ -273,7 +271,7 @@ core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bid
 std::vector<std::string> notes_on(Election const& election, std::vector<Seat> const& seats)
 {
     std::vector<std::string> notes;
-    CostModel const model(*election.machine, election.model);
+    auto const model = election.costs();
     auto const& tiers = election.machine->tiers;
     for (std::size_t p = 0; p < seats.size() && notes.empty(); ++p) {
         auto const& seat = seats[p];

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
+#include "core/index.hpp"
 #include "plan/election.hpp"
 
 namespace tapioca::plan {
@@ -18,10 +20,7 @@ constexpr std::array<std::pair<std::string_view, Strategy>, 5> strategies = {
      {"CONTENTION_AWARE", Strategy::contention_aware},
      {"RANK_ORDER", Strategy::rank_order}}};
 
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
+using core::index;
 
 /// Scores that differ by a percent or so count as equal, so that not all partitions want the same few nodes.
 bool before(Bid const& a, Bid const& b)
@@ -107,6 +106,11 @@ char const* name(Strategy strategy)
     return strategies[static_cast<std::size_t>(strategy)].first.data();
 }
 
+CostModel Election::costs() const
+{
+    return {*machine, model, remote_storage};
+}
+
 std::uint64_t Election::free_on(int node, std::size_t tier) const
 {
     return free_bytes.size() == 1 ? free_bytes[0][tier] : free_bytes[index(node)][tier];
@@ -133,7 +137,7 @@ Bids no_bids(Election const& election)
 Bids bids_of(Election const& election, int node)
 {
     auto bids = no_bids(election);
-    CostModel const model(*election.machine, election.model);
+    auto const model = election.costs();
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
         Bidder const bidder(election, p);
         auto const& partition = election.partitions[p];
@@ -147,7 +151,7 @@ Bids bids_of(Election const& election, int node)
 
 std::vector<Bid> offers(Election const& election, std::size_t partition)
 {
-    CostModel const model(*election.machine, election.model);
+    auto const model = election.costs();
     Bidder const bidder(election, partition);
     auto const& [sources, bytes, rounds] = election.partitions[partition];
     std::vector<Bid> result(election.where.size());
@@ -185,14 +189,15 @@ void merge(std::span<Bid> kept, std::span<Bid const> others)
 
 double surcharge(Strategy strategy, std::size_t number)
 {
+    auto const further = static_cast<double>(number);
     switch (strategy) {
-    case Strategy::contention_aware: return 1 + static_cast<double>(number);
-    case Strategy::rank_order: return 1 + static_cast<double>(number) * 1e6;  // a second only when all have one
-    default: break;
+    case Strategy::topology_aware: return std::pow(1.05, further);
+    case Strategy::contention_aware: return 1 + further;
+    case Strategy::shortest_path:
+    case Strategy::longest_path:
+    case Strategy::rank_order: break;
     }
-    double factor = 1;
-    for (std::size_t i = 0; i < number; ++i) factor *= 1.05;
-    return factor;
+    return 1 + 1e6 * further;  // a second only when all have one
 }
 
 }  // namespace tapioca::plan

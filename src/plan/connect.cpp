@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 
@@ -18,10 +19,7 @@ constexpr std::uint64_t large_piece = 256 * core::KiB;
 constexpr std::uint64_t least_slot = 64 * core::KiB;
 constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // under a memory cap
 
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
+using core::index;
 
 /// The aggregators of a node on ranks spread evenly over it.
 std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
@@ -51,11 +49,12 @@ void choose_senders(Route& route, Nodes const& nodes)
         if (candidates.back().empty()) candidates.back() = ranks;
     }
     route.network.senders.clear();
+    std::vector<std::size_t> turn(nodes.size(), 0);
     for (std::size_t p = 0; p < network.feeders.size(); ++p) {
         std::vector<int> senders;
         for (int const node : network.feeders[p]) {
             auto const& ranks = candidates[index(node)];
-            senders.push_back(ranks[p % ranks.size()]);
+            senders.push_back(ranks[turn[index(node)]++ % ranks.size()]);
         }
         route.network.senders.push_back(std::move(senders));
     }
@@ -217,7 +216,8 @@ int Network::feeder_number(std::size_t partition, int node) const
 bool wants_election(Job const& job, Route const& route)
 {
     if (route.way == Way::direct) return false;
-    bool const tiers = job.machine && (job.machine->tiers.size() > 1 || job.options.aggrtier || job.options.persistency);
+    bool const tiers =
+        job.machine && (job.machine->tiers.size() > 1 || job.options.aggrtier || job.options.persistency);
     return job.nodes > 1 || tiers;
 }
 
@@ -234,6 +234,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
         if (!election.pinned)
             return core::fail(Errc::setting, fmt::format("no node has the tier {}", *job.options.aggrtier));
     }
+    election.remote_storage = job.storage.remote;
     election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
     election.model = model_named(job.options.model.value_or("default")).value();
     election.strategy = strategy_named(job.options.strategy.value_or("CONTENTION_AWARE")).value();
@@ -267,13 +268,45 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     return election;
 }
 
-core::Status connect(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights,
-                     std::vector<Seat> seats)
+namespace {
+
+core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights,
+                   Census const& census)
 {
-    route.seats = std::move(seats);
-    for (auto const& seat : route.seats)
-        route.areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
-    return job.nodes > 1 ? cross(job, route, nodes, weights) : core::Status();
+    auto const election = election_of(job, route, nodes, weights);
+    if (!election) return tl::unexpected(election.error());
+    auto seats = assign(*election, census.poll(*election));
+    if (!seats) return tl::unexpected(seats.error());
+    route.seats = std::move(*seats);
+    auto const notes = notes_on(*election, route.seats);
+    route.notes.insert(route.notes.end(), notes.begin(), notes.end());
+    return {};
+}
+
+}  // namespace
+
+core::Status connect(Plan& plan, Nodes const& nodes, Census const& census)
+{
+    auto const& job = plan.job;
+    std::vector<Weight> weights;
+    std::vector<std::int64_t> weighed;
+    for (auto* const route : {&plan.write, &plan.read}) {
+        if (!wants_election(job, *route)) continue;
+        // Those who wrote a part also read it: it is in their caches.
+        bool const same = job.nodes > 1 && weighed == route->cuts;
+        if (same) {
+            route->seats = plan.write.seats;
+        } else {
+            weighed = route->cuts;
+            if (job.nodes > 1) weights = census.weigh(weighed);
+            if (auto status = elect(job, *route, nodes, weights, census); !status) return status;
+        }
+        for (auto const& seat : route->seats)
+            route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
+        if (job.nodes == 1) continue;
+        if (auto status = cross(job, *route, nodes, weights); !status) return status;
+    }
+    return {};
 }
 
 void refuse_rma(Plan& plan, std::string const& why)

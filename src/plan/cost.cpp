@@ -42,8 +42,8 @@ char const* name(Model model)
     return models[static_cast<std::size_t>(model)].first.data();
 }
 
-CostModel::CostModel(machine::Machine const& machine, Model model)
-    : machine_(machine), model_(model), memory_bandwidth_(unlimited)
+CostModel::CostModel(machine::Machine const& machine, Model model, bool remote_storage)
+    : machine_(machine), model_(model), remote_storage_(remote_storage), memory_bandwidth_(unlimited)
 {
     for (auto const& tier : machine.tiers)
         if (tier.kind == "dram") memory_bandwidth_ = tier.read_bandwidth.value;
@@ -86,6 +86,8 @@ Cost CostModel::combine(double gathered_s, double own_bytes, double bytes, int a
         cost.c2_s = std::max(cost.c2_s, bytes / gateways.link.bandwidth) +
                     gateways.link.latency_s * hops * (pipelined ? rounds : 1);
     }
+    if (pipelined && gateways.hops.empty() && remote_storage_)
+        cost.c2_s = std::max(cost.c2_s, bytes / machine_.topology->levels().front().bandwidth);
     // One round is gathered before the first is drained, or the last is drained after all are gathered.
     cost.total_s = pipelined ? std::max(cost.c1_s, cost.c2_s) + std::min(cost.c1_s, cost.c2_s) / std::max(1.0, rounds)
                              : cost.c1_s + cost.c2_s;

@@ -28,8 +28,8 @@ struct Cost {
 
 class CostModel {
 public:
-    /// The machine must outlive it.
-    CostModel(machine::Machine const& machine, Model model);
+    /// The machine must outlive it. `remote_storage`: the file system is behind the network, by a way unknown.
+    CostModel(machine::Machine const& machine, Model model, bool remote_storage = false);
 
     /// Of the data of `sources`, each node once, gathered on a tier of node `at` in `rounds` rounds.
     [[nodiscard]] Cost cost(std::span<machine::Source const> sources, int at, std::size_t tier, double rounds) const;
@@ -52,6 +52,7 @@ private:
 
     machine::Machine const& machine_;
     Model model_;
+    bool remote_storage_;
     double memory_bandwidth_;  ///< of what the producers' data is in
 };
 

@@ -39,9 +39,11 @@ struct Election {
     std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
     machine::Persistency persistency = machine::Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
+    bool remote_storage = false;        ///< data leaves the node also on its way to the file
     Model model = Model::pipelined;
     Strategy strategy = Strategy::contention_aware;
 
+    [[nodiscard]] CostModel costs() const;
     [[nodiscard]] std::uint64_t free_on(int node, std::size_t tier) const;
     /// Aggregators that fit on a node's tier, and on the node.
     [[nodiscard]] std::uint64_t fit_on(int node, std::size_t tier) const;

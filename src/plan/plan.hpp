@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,10 +133,14 @@ bool wants_election(Job const& job, Route const& route);
 /// What is to be decided about a route's places. `weights` are by partition of its cuts.
 core::Result<Election> election_of(Job const& job, Route const& route, Nodes const& nodes,
                                    std::vector<Weight> const& weights);
-/// Chooses the aggregators' ranks, given their places, and who sends to whom.
-/// Fails only if the memory cap cannot be kept.
-core::Status connect(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights,
-                     std::vector<Seat> seats);
+/// Who is asked when places are chosen: the ranks of a job, or a description of them.
+struct Census {
+    std::function<std::vector<Weight>(std::vector<std::int64_t> const& cuts)> weigh;
+    std::function<Bids(Election const&)> poll;  ///< the best bids of all nodes
+};
+/// Chooses the aggregators' places and ranks and who sends to whom, for every route that wants_election().
+/// Fails if the buffers fit nowhere, or the memory cap cannot be kept.
+core::Status connect(Plan& plan, Nodes const& nodes, Census const& census);
 
 /// Without windows, the other transport does; `why` is what the MPI said.
 void refuse_rma(Plan& plan, std::string const& why);

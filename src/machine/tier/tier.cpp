@@ -139,6 +139,13 @@ char const* name(Persistency persistency)
     return "";
 }
 
+std::optional<Persistency> persistency_named(std::string_view text)
+{
+    for (auto const persistency : {Persistency::none, Persistency::job, Persistency::permanent})
+        if (text == name(persistency)) return persistency;
+    return std::nullopt;
+}
+
 char const* name(Origin origin)
 {
     switch (origin) {
