@@ -1,4 +1,5 @@
 // What every tier promises. A new tier is one more line in `tiers()`.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -6,6 +7,7 @@
 #include <span>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +77,18 @@ TEST_P(TierContract, MemoryIsZeroedAndOfTheSizeWanted)
     ASSERT_EQ(mapping.bytes(), some);
     std::span const bytes(mapping.data(), some);
     EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+}
+
+TEST_P(TierContract, TheFileIsTheUsersAloneAndHasAllItsBlocks)
+{
+    auto const mapping = create(some);
+    struct stat info = {};
+    ASSERT_EQ(::lstat(mapping.name().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode, S_IFREG | 0600U);
+    EXPECT_GE(static_cast<std::uint64_t>(info.st_blocks) * 512, some) << "or a full device would be a signal later";
+    std::filesystem::create_symlink(mapping.name(), "link");
+    EXPECT_FALSE(tier_->attach("link", some)) << "others may put links where they guess a name";
+    std::filesystem::remove("link");
 }
 
 TEST_P(TierContract, BytesGoBothWaysBetweenProcesses)

@@ -35,6 +35,28 @@ private:
     char const* name_;
 };
 
+/// A tmpfs of its own in the working directory, until the end of the scope.
+class Mounted {
+public:
+    Mounted(char const* name, unsigned long flags, char const* options) : path_(fs::current_path() / name)
+    {
+        fs::create_directories(path_);
+        error_ = ::mount("tmpfs", path_.c_str(), "tmpfs", flags, options) == 0 ? 0 : errno;
+    }
+    Mounted(Mounted const&) = delete;
+    Mounted& operator=(Mounted const&) = delete;
+    ~Mounted()
+    {
+        if (error_ == 0) ::umount2(path_.c_str(), MNT_DETACH);
+    }
+    [[nodiscard]] std::string const& path() const { return path_; }
+    [[nodiscard]] int error() const { return error_; }
+
+private:
+    std::string path_;
+    int error_;
+};
+
 TierTraits tier(std::string name, std::string kind, std::string place = "")
 {
     TierTraits traits{std::move(name), std::move(kind), std::move(place), {1}, {2}, {3}, {}, Persistency::none};
@@ -119,15 +141,12 @@ TEST(MakeTier, SaysWhatIsWrongWithADirectory)
 
 TEST(MakeTier, WantsADirectoryThatCanBeWrittenTo)
 {
-    auto const directory = fs::current_path() / "sealed";
-    fs::create_directories(directory);
-    if (::mount("tmpfs", directory.c_str(), "tmpfs", MS_RDONLY, "") != 0)
-        GTEST_SKIP() << "mount: " << std::strerror(errno);
-    EXPECT_EQ(make_refusal(tier("ssd", "ssd", directory)),
+    Mounted const sealed("sealed", MS_RDONLY, "");
+    if (sealed.error() != 0) GTEST_SKIP() << "mount: " << std::strerror(sealed.error());
+    EXPECT_EQ(make_refusal(tier("ssd", "ssd", sealed.path())),
               fmt::format("ssd tier: {}: Read-only file system: make it writable or name another with "
                           "TAPIOCA_AGGRTIER=ssd:/dir",
-                          directory.string()));
-    EXPECT_EQ(::umount(directory.c_str()), 0);
+                          sealed.path()));
 }
 
 TEST(MakeTier, SaysWhichNumaNodesThereAre)
@@ -177,13 +196,11 @@ TEST(NumaTier, PagesLieOnTheNodeAndThePolicyWithTheFile)
 
 TEST(SsdTier, AFullDirectoryIsAnErrorNeverASignal)
 {
-    auto const directory = fs::current_path() / "small";
-    fs::create_directories(directory);
-    if (::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=4m") != 0)
-        GTEST_SKIP() << "mount: " << std::strerror(errno);
+    Mounted const small("small", 0, "size=4m");
+    if (small.error() != 0) GTEST_SKIP() << "mount: " << std::strerror(small.error());
+    auto const made = make_tier(tier("ssd", "ssd", small.path()));
+    ASSERT_TRUE(made);
     {
-        auto const made = make_tier(tier("ssd", "ssd", directory));
-        ASSERT_TRUE(made);
         auto const first = (*made)->create(3 * core::MiB);
         ASSERT_TRUE(first) << first.error().text;
         auto const second = (*made)->create(2 * core::MiB);
@@ -193,14 +210,13 @@ TEST(SsdTier, AFullDirectoryIsAnErrorNeverASignal)
                   fmt::format("ssd tier: 2 MiB in {}: No space left on device (1 MiB free): make room there, lower "
                               "TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY, or name another directory with "
                               "TAPIOCA_AGGRTIER=ssd:/dir",
-                              directory.string()));
+                              small.path()));
         auto const third = (*made)->create(core::MiB);
         ASSERT_TRUE(third) << third.error().text;
         std::memset(first->data(), 1, first->bytes());
         std::memset(third->data(), 1, third->bytes());
     }
-    EXPECT_TRUE(fs::is_empty(directory));
-    EXPECT_EQ(::umount(directory.c_str()), 0);
+    EXPECT_TRUE(fs::is_empty(small.path()));
 }
 
 /// One line a tier, as in tests/golden/*.txt.

@@ -90,7 +90,8 @@ core::Result<Mapping> create_file(FileRequest const& request)
             error, fmt::format("{} tier: {} in {}", request.tier, core::format_bytes(bytes), directory));
         auto& text = failed.value().text;
         if (error == ENOSPC) text += fmt::format(" ({} free)", core::format_bytes(request.free_bytes));
-        text += ": " + request.advice;
+        bool const fits = failed.value().code != Errc::no_space && failed.value().code != Errc::memory;
+        text += ": " + (fits ? "choose another tier or directory with TAPIOCA_AGGRTIER" : request.advice);
         return failed;
     };
     if (bytes > request.free_bytes || bytes > INT64_MAX) return refuse(ENOSPC);
