@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "api/state.hpp"
+#include "machine/stripes.hpp"
 
 namespace tapioca {
 
@@ -37,28 +38,49 @@ core::Status open_first(FileState& file, core::Result<settings::Settings> settin
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
                                                      "opened, and stays",
                                                      ranks_per_node));
+    auto const& options = file.settings.options;
+    machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
+                                  options.striping_factor.value_or(0)};
+    bool const wants_stripes = options.striping_unit || options.striping_factor;
+    std::string note;
+    if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.path, wanted);
     auto plain = target::open_file(file.path, access_of(file.mode, true));
     if (!plain) return tl::unexpected(plain.error());
     auto storage = machine::storage_of(target::descriptor(**plain));
     if (!storage) return tl::unexpected(storage.error());
     file.storage = *storage;
-    bool const discard = file.settings.options.devnull.value_or(false);
+    if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
+        machine::enter(file.storage, wanted);  // it does not tell its own: believe the user
+    if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
+    bool const discard = options.devnull.value_or(false);
     file.set_target(discard ? target::discard_writes(std::move(*plain)) : std::move(*plain));
     return {};
 }
 
-/// What rank 0 found, as text: the settings, or a failure.
+/// What rank 0 found. The storage's note and, as text, the settings or a failure follow.
 struct Opening {
     std::int64_t block_bytes;
-    std::int64_t failed;
+    std::int64_t stripe_bytes;
+    std::int32_t stripe_count;
+    std::int32_t note_bytes;
+    std::int32_t remote;
+    std::int32_t failed;
     char storage[16];
 };
 
 std::string pack(FileState const& file, core::Status const& status)
 {
-    Opening opening{file.storage.block_bytes, status ? 0 : 1, {}};
-    file.storage.name.copy(opening.storage, sizeof opening.storage - 1);
+    auto const& storage = file.storage;
+    Opening opening{storage.block_bytes,
+                    storage.stripe_bytes,
+                    storage.stripe_count,
+                    static_cast<std::int32_t>(storage.note.size()),
+                    storage.remote,
+                    !status,
+                    {}};
+    storage.name.copy(opening.storage, sizeof opening.storage - 1);
     std::string message(reinterpret_cast<char const*>(&opening), sizeof opening);
+    message += storage.note;
     if (status) return message + settings::pack(file.settings);
     auto const failure = core::pack(status.error());
     return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
@@ -68,7 +90,9 @@ core::Status unpack(FileState& file, std::string const& message)
 {
     Opening opening;
     std::memcpy(&opening, message.data(), sizeof opening);
-    auto const rest = std::string_view(message).substr(sizeof opening);
+    auto const note_bytes = static_cast<std::size_t>(opening.note_bytes);
+    auto const note = std::string_view(message).substr(sizeof opening, note_bytes);
+    auto const rest = std::string_view(message).substr(sizeof opening + note_bytes);
     if (opening.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
         failure.rank = 0;
@@ -77,6 +101,10 @@ core::Status unpack(FileState& file, std::string const& message)
     file.settings = settings::unpack(rest);
     file.storage = machine::storage_profile(opening.storage);
     file.storage.block_bytes = opening.block_bytes;
+    file.storage.stripe_bytes = opening.stripe_bytes;
+    file.storage.stripe_count = opening.stripe_count;
+    file.storage.remote = opening.remote != 0;
+    file.storage.note = note;
     return {};
 }
 
@@ -88,14 +116,14 @@ void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
 
 /// How many bytes each node has in each partition. Collective.
 std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
-                                std::vector<std::int64_t> const& cuts, std::int64_t block_bytes)
+                                std::vector<std::int64_t> const& cuts, std::int64_t unit)
 {
     auto const partitions = cuts.size() - 1;
     auto counts = pattern::bytes_between(variables, cuts);
-    // Shifting a step moves the cuts by less than a block.
+    // Shifting a step moves the cuts by less than a block or stripe.
     for (std::size_t p = 0; p < partitions; ++p)
-        counts.push_back(pattern::touches(variables, std::max<std::int64_t>(0, cuts[p] - block_bytes),
-                                          std::min(cuts[p + 1], INT64_MAX - block_bytes) + block_bytes));
+        counts.push_back(pattern::touches(variables, std::max<std::int64_t>(0, cuts[p] - unit),
+                                          std::min(cuts[p + 1], INT64_MAX - unit) + unit));
     counts = team.sum_on_node(std::move(counts));
     std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
     for (std::size_t p = 0; p < partitions; ++p)
@@ -249,7 +277,7 @@ Step File::declare(Pattern const& pattern)
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
     plan::Census const census{
-        [&](auto const& cuts) { return api::weigh(team, variables, cuts, file.storage.block_bytes); },
+        [&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
         [&](auto const& election) { return api::poll(team, election); }};
     file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());

@@ -71,6 +71,7 @@ struct Route {
     int aggregators = 0;             ///< writers with a partition each, or readers that share one
     std::vector<int> ranks;          ///< of the aggregators, partition by partition
     std::vector<std::int64_t> cuts;  ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
+    std::int64_t unit = 1;           ///< of the cuts: the file's stripe, or its block
     std::uint64_t round_bytes = 0;   ///< size of a buffer
     int buffers = 0;                 ///< per aggregator
     std::uint64_t granule = 1;       ///< bytes per bit of a round's map of valid bytes
@@ -145,8 +146,9 @@ core::Status connect(Plan& plan, Nodes const& nodes, Census const& census);
 /// Without windows, the other transport does; `why` is what the MPI said.
 void refuse_rma(Plan& plan, std::string const& why);
 
-/// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions and rounds
-/// are multiples of the block in the file, whatever the base.
+/// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions are multiples of
+/// the route's unit in the file, whatever the base, and of the block of the file that the step was retargeted to if
+/// that is larger; rounds end on such boundaries, or on those of blocks if a round is not made of whole units.
 struct Schedule {
     struct Partition {
         std::int64_t begin = 0, end = 0;  ///< in the file
