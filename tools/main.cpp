@@ -33,6 +33,8 @@ char const* const usage =
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
+    "  tapioca bench [-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]\n"
+    "      the cost of electing aggregators, beside communicators split one after the other\n"
     "  tapioca --version\n"
     "\n"
     "Examples\n"
