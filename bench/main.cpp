@@ -7,12 +7,15 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "election.hpp"
 #include "table.hpp"
 
 namespace {
 
 struct Arguments {
     bench::Setup setup;
+    bench::ElectionSetup election;
+    bench::Sizes sizes;
     std::string json;
     bool live = false;  // redraw the progress line
     bool explain = false;
@@ -44,7 +47,8 @@ double link_rate(std::string const& text)
     return value * factor / 8;
 }
 
-void add_common(CLI::App& verb, Arguments& a)
+/// What every verb has.
+void add_general(CLI::App& verb, Arguments& a)
 {
     verb.add_option("--dir", a.setup.directory, "directory for the files")
         ->capture_default_str()
@@ -53,6 +57,14 @@ void add_common(CLI::App& verb, Arguments& a)
     verb.add_option("--reps", a.setup.repetitions, "repetitions, 1 to 1000")
         ->check(CLI::Range(1, 1000))
         ->option_text("N [7]");
+    verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
+    verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
+    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
+}
+
+/// What the workloads have that are written and read.
+void add_moving(CLI::App& verb, Arguments& a)
+{
     verb.add_option("--methods", a.setup.methods, "which of tapioca,collective,independent,limit")
         ->delimiter(',')
         ->check(CLI::IsMember(bench::method_names()))
@@ -64,12 +76,12 @@ void add_common(CLI::App& verb, Arguments& a)
     auto const link = [&a](std::string const& text) { a.setup.link_bytes_per_s = link_rate(text); };
     verb.add_option_function<std::string>("--link", link, "rate of the nodes' links: print what they allow")
         ->option_text("RATE, such as 1gbit");
+    verb.add_option("--switches", a.setup.switches, "ranks sit behind so many, in equal parts: print what must cross")
+        ->check(CLI::Range(1, 100000))
+        ->option_text("N [1]");
     verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
     verb.add_flag("--write-only", a.write_only, "do not read");
-    verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
     verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload");
-    verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
-    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
 }
 
 /// The workloads of the chosen verb, one after the other.
@@ -79,7 +91,7 @@ std::vector<std::function<bench::Workload()>> workloads(CLI::App const& app, Arg
     if (app.got_subcommand("hacc"))
         for (auto const particles : a.particles)
             for (auto const& layout : a.layouts)
-                list.emplace_back([=] { return bench::hacc(MPI_COMM_WORLD, particles, layout == "aos"); });
+                list.emplace_back([=, &a] { return bench::hacc(MPI_COMM_WORLD, particles, layout == "aos", a.sizes); });
     if (app.got_subcommand("interleaved"))
         for (auto const block : a.blocks)
             list.emplace_back(
@@ -97,21 +109,49 @@ std::string title(bench::Workload const& w, Arguments const& a, int ranks)
                        a.setup.fsync ? "with fsync" : "without fsync");
 }
 
+void print_mpi()
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    auto const* const io = std::getenv("OMPI_MCA_io");
+    std::string const line(version, std::string_view(version).find_first_of(",\n\0"));
+    fmt::print("{}{}{}\n", line, io ? ", MPI-IO by " : "", io ? io : "");
+    std::fflush(stdout);
+}
+
+void write_json(Arguments const& a, std::string const& text)
+{
+    if (a.json.empty()) return;
+    std::ofstream out(a.json);
+    out << text << '\n';
+    out.close();
+    if (!out) throw std::runtime_error("cannot write " + a.json);
+}
+
+int run_election(Arguments& a, int rank, int ranks)
+{
+    auto const workload = bench::hacc(MPI_COMM_WORLD, a.particles[0], a.layouts[0] == "aos");
+    a.election.directory = a.setup.directory;
+    a.election.repetitions = a.setup.repetitions;
+    auto const costs = bench::elect(MPI_COMM_WORLD, workload, a.election);
+    if (rank != 0) return 0;
+    auto const what =
+        fmt::format("electing aggregators: {}, {} ranks on {} nodes, {} repetitions, ms: median (least-most)",
+                    workload.label(), ranks, costs.back().nodes, a.setup.repetitions);
+    fmt::print("\n{}", bench::table(what, costs));
+    write_json(a, bench::to_json(costs));
+    return 0;
+}
+
 int run(CLI::App const& app, Arguments& a)
 {
     int rank = 0;
     int ranks = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (rank == 0) {
-        char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-        int length = 0;
-        MPI_Get_library_version(version, &length);
-        auto const* const io = std::getenv("OMPI_MCA_io");
-        std::string const line(version, std::string_view(version).find_first_of(",\n\0"));
-        fmt::print("{}{}{}\n", line, io ? ", MPI-IO by " : "", io ? io : "");
-        std::fflush(stdout);
-    }
+    if (rank == 0) print_mpi();
+    if (app.got_subcommand("election")) return run_election(a, rank, ranks);
     std::vector<bench::Cell> cells;
     auto const list = workloads(app, a);
     bool verified = true;
@@ -140,12 +180,7 @@ int run(CLI::App const& app, Arguments& a)
     if (rank == 0) {
         fmt::print("\n{}\n",
                    verified ? "every byte written and read was verified" : "WRONG DATA was found: see the rows marked");
-        if (!a.json.empty()) {
-            std::ofstream out(a.json);
-            out << bench::to_json(cells) << '\n';
-            out.close();
-            if (!out) throw std::runtime_error("cannot write " + a.json);
-        }
+        write_json(a, bench::to_json(cells));
     }
     return verified ? 0 : 1;
 }
@@ -171,6 +206,16 @@ int main(int argc, char** argv)
         ->delimiter(',')
         ->check(CLI::IsMember({"aos", "soa"}))
         ->option_text("LIST [aos,soa]");
+    hacc->add_option("--sizes", a.sizes.distribution, "of particles over ranks: uniform or normal")
+        ->check(CLI::IsMember({"uniform", "normal"}))
+        ->option_text("KIND [uniform]");
+    hacc->add_option("--seed", a.sizes.seed, "of normal sizes")->option_text("N [1]");
+    hacc->add_option("--heavy", a.sizes.heavy, "half of the ranks that has the larger share: first, last or none")
+        ->check(CLI::IsMember({"first", "last", "none"}))
+        ->option_text("HALF [none]");
+    hacc->add_option("--share", a.sizes.share, "its share of the data")
+        ->check(CLI::Range(0.0, 1.0))
+        ->option_text("F [0.75]");
     auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
     bytes(interleaved->add_option("--block", a.blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
           "BYTES,... [64,1K,16K]");
@@ -185,7 +230,25 @@ int main(int argc, char** argv)
         ->delimiter(',')
         ->check(CLI::IsMember({"uniform", "random", "normal"}))
         ->option_text("LIST [all]");
-    for (auto* const verb : {hacc, interleaved, array1d}) add_common(*verb, a);
+    auto* const election =
+        app.add_subcommand("election", "the cost of electing aggregators, for partitions of HACC-IO");
+    election->add_option("--partitions", a.election.partitions, "numbers of partitions")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 4096))
+        ->option_text("N,... [1,2,4,8,16,32,64]");
+    election->add_option("--ranks-per-node", a.election.ranks_per_node, "pretend such nodes; 0: those there are")
+        ->check(CLI::Range(0, 100000))
+        ->option_text("N [a quarter of the ranks]");
+    election->add_option("--particles", a.particles, "particles per rank")
+        ->expected(1)
+        ->check(CLI::Range(1, 50'000'000))
+        ->option_text("N [25000]");
+    election->add_option("--layout", a.layouts, "aos or soa")
+        ->expected(1)
+        ->check(CLI::IsMember({"aos", "soa"}))
+        ->option_text("LAYOUT [aos]");
+    for (auto* const verb : {hacc, interleaved, array1d, election}) add_general(*verb, a);
+    for (auto* const verb : {hacc, interleaved, array1d}) add_moving(*verb, a);
     CLI11_PARSE(app, argc, argv);
     if (a.setup.methods.empty())
         a.setup.methods = a.declare == "list" ? std::vector<std::string>{"tapioca", "limit"} : bench::method_names();

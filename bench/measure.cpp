@@ -1,37 +1,22 @@
 #include "measure.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <numeric>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "timing.hpp"
+
 namespace bench {
 
 namespace {
 
 constexpr int steps = 2;  // the first is cold, the second steady
-
-double median_of(std::vector<double> values)
-{
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    auto const middle = values.size() / 2;
-    return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-double most(MPI_Comm comm, double value)
-{
-    double result = 0;
-    MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return result;
-}
 
 bool everywhere(MPI_Comm comm, bool value)
 {
@@ -41,25 +26,51 @@ bool everywhere(MPI_Comm comm, bool value)
     return all != 0;
 }
 
-/// Seconds of `work` on the slowest rank, all having started together.
-template <class Work>
-double timed(MPI_Comm comm, Work work)
-{
-    MPI_Barrier(comm);
-    auto const start = MPI_Wtime();
-    work();
-    return most(comm, MPI_Wtime() - start);
-}
-
 /// A plan for one node has no such object.
 Network network_of(nlohmann::json const& plan, char const* direction)
 {
     if (!plan.is_object()) return {};
     auto const part = plan.value(direction, nlohmann::json::object());
-    if (!part.is_object() || !part.contains("network")) return {1, 0, 0, 0};
+    if (!part.is_object() || !part.contains("network")) return {1, 0, 0, 0, 0};
     auto const& network = part["network"];
     return {network.value("nodes", 1), network.value("crossing_bytes", std::int64_t{0}),
-            network.value("most_in_bytes", std::int64_t{0}), network.value("most_out_bytes", std::int64_t{0})};
+            network.value("most_in_bytes", std::int64_t{0}), network.value("most_out_bytes", std::int64_t{0}), 0};
+}
+
+/// What must cross between switches: of each partition, all but the bytes of the switch with most of them. Collective.
+std::int64_t must_cross(MPI_Comm comm, Workload const& workload, nlohmann::json const& plan, char const* direction,
+                        int switches)
+{
+    auto const partitions = plan[direction]["partitions"];
+    if (switches < 2 || partitions.empty() || !workload.extents.empty()) return 0;
+    int rank = 0;
+    int size = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    auto const count = partitions.size();
+    std::vector<std::int64_t> bytes(count * static_cast<std::size_t>(switches));
+    auto* const mine = bytes.data() + static_cast<std::size_t>(std::int64_t{rank} * switches / size) * count;
+    for (std::size_t p = 0; p < count; ++p) {
+        auto const begin = partitions[p]["begin"].get<std::int64_t>();
+        auto const end = partitions[p]["end"].get<std::int64_t>();
+        for (auto const& [offset, length, stride, pieces] : workload.variables)
+            for (std::int64_t i = 0; i < pieces; ++i) {
+                auto const at = offset + i * stride;
+                mine[p] += std::max<std::int64_t>(0, std::min(at + length, end) - std::max(at, begin));
+            }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, bytes.data(), static_cast<int>(bytes.size()), MPI_INT64_T, MPI_SUM, comm);
+    std::int64_t result = 0;
+    for (std::size_t p = 0; p < count; ++p) {
+        std::int64_t all = 0;
+        std::int64_t largest = 0;
+        for (auto at = p; at < bytes.size(); at += count) {
+            all += bytes[at];
+            largest = std::max(largest, bytes[at]);
+        }
+        result += all - largest;
+    }
+    return result;
 }
 
 class Bench {
@@ -95,15 +106,17 @@ public:
         auto const declares =
             std::find(setup_.methods.begin(), setup_.methods.end(), "tapioca") != setup_.methods.end();
         if (declares) {
-            declare_.declare_seconds = median_of(declare_seconds_);
-            declare_.step_seconds = median_of(step_seconds_);
+            declare_.declare_seconds = declare_seconds_.median();
+            declare_.step_seconds = step_seconds_.median();
             outcome.declare = declare_;
             next_path();
             explain(outcome);
         }
         for (auto& cell : outcome.cells) {
             auto const& network = cell.op == "write" ? outcome.write : outcome.read;
-            if (cell.method != "tapioca" || setup_.link_bytes_per_s <= 0) continue;
+            if (cell.method != "tapioca") continue;
+            if (setup_.switches > 1) cell.must_cross_bytes = network.must_cross_bytes;
+            if (setup_.link_bytes_per_s <= 0) continue;
             cell.crossing_bytes = network.crossing_bytes;
             cell.link_mb_per_s = network.allowed_mb_per_s(workload_.step_bytes, setup_.link_bytes_per_s);
         }
@@ -229,12 +242,15 @@ private:
         tapioca::Options options;
         options.report = report;
         for (auto const mode : {tapioca::Mode::create, tapioca::Mode::read}) {
+            if (mode == tapioca::Mode::read && !setup_.read) continue;
             auto file = tapioca::File::open(comm_, path_, mode, options);
             auto step = file.declare(workload_.pattern());
             result.plan = step.plan().explain();
             auto const plan = nlohmann::json::parse(step.plan().json(), nullptr, false);
-            (mode == tapioca::Mode::create ? outcome.write : outcome.read) =
-                network_of(plan, mode == tapioca::Mode::create ? "write" : "read");
+            auto const* const direction = mode == tapioca::Mode::create ? "write" : "read";
+            auto& network = mode == tapioca::Mode::create ? outcome.write : outcome.read;
+            network = network_of(plan, direction);
+            network.must_cross_bytes = must_cross(comm_, workload_, plan, direction, setup_.switches);
             for (std::size_t var = 0; var < scattered_.size(); ++var) {
                 if (mode == tapioca::Mode::create)
                     step.write(var, std::span<std::byte const>(scattered_[var]));
@@ -250,14 +266,14 @@ private:
         in.close();
         std::remove(report.c_str());
         ::unlink(path_.c_str());
-        if (!json.is_object() || json["files"].size() != 2) return;
+        if (!json.is_object() || json["files"].size() != (setup_.read ? 2 : 1)) return;
         auto const direction = [](nlohmann::json const& part) -> Breakdown::Direction {
             auto const& s = part["seconds"];
             return {s["copying"]["mean"], s["waiting"]["mean"], s["draining"]["max"]};
         };
         result.planning = json["files"][0]["planning_seconds"]["max"];
         result.write = direction(json["files"][0]["write"]);
-        result.read = direction(json["files"][1]["read"]);
+        if (setup_.read) result.read = direction(json["files"][1]["read"]);
     }
 
     MPI_Comm comm_;
@@ -269,8 +285,8 @@ private:
     Buffers scattered_;
     Buffers contiguous_;
     std::map<std::string, Cell> cells_;
-    std::vector<double> declare_seconds_;
-    std::vector<double> step_seconds_;
+    Spread declare_seconds_;
+    Spread step_seconds_;
     DeclareCost declare_;
 };
 
@@ -281,30 +297,6 @@ double Network::allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_
     auto const busiest = static_cast<double>(std::max(most_in_bytes, most_out_bytes));
     if (busiest <= 0 || link_bytes_per_s <= 0) return 0;
     return static_cast<double>(step_bytes) / 1e6 / (busiest / link_bytes_per_s);
-}
-
-double Cell::median() const
-{
-    return median_of(mb_per_s);
-}
-
-double Cell::min() const
-{
-    return *std::min_element(mb_per_s.begin(), mb_per_s.end());
-}
-
-double Cell::max() const
-{
-    return *std::max_element(mb_per_s.begin(), mb_per_s.end());
-}
-
-double Cell::cv() const
-{
-    auto const n = static_cast<double>(mb_per_s.size());
-    auto const mean = std::accumulate(mb_per_s.begin(), mb_per_s.end(), 0.0) / n;
-    double squares = 0;
-    for (auto const value : mb_per_s) squares += (value - mean) * (value - mean);
-    return mean > 0 ? std::sqrt(squares / n) / mean : 0;
 }
 
 Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "method.hpp"
+#include "timing.hpp"
 
 namespace bench {
 
@@ -18,6 +19,7 @@ struct Setup {
     bool read = true;
     std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
     double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: not known
+    int switches = 1;             ///< behind which the ranks sit, in equal parts
     /// Called on rank 0 before each piece of work: method, repetition.
     std::function<void(std::string const&, int)> progress;
 };
@@ -28,16 +30,11 @@ struct Cell {
     std::int64_t bytes_per_rank = 0;
     std::int64_t block_bytes = 0;
     int ranks = 0;
-    std::vector<double> mb_per_s;  ///< one per repetition
+    Spread mb_per_s;  ///< one per repetition
     bool verified = true;
-    std::optional<std::int64_t> crossing_bytes;  ///< between nodes, in TAPIOCA's plan, where links are asked for
-    double link_mb_per_s = 0;                    ///< what the nodes' links allow with that plan; 0: no bound
-
-    [[nodiscard]] double median() const;
-    [[nodiscard]] double min() const;
-    [[nodiscard]] double max() const;
-    /// Coefficient of variation: standard deviation over mean.
-    [[nodiscard]] double cv() const;
+    std::optional<std::int64_t> crossing_bytes;    ///< between nodes, in TAPIOCA's plan, where links are asked for
+    std::optional<std::int64_t> must_cross_bytes;  ///< between switches, in that plan's partitions, at best
+    double link_mb_per_s = 0;                      ///< what the nodes' links allow with that plan; 0: no bound
 };
 
 /// Figures of TAPIOCA's declaration: worst rank, median repetition.
@@ -61,8 +58,9 @@ struct Breakdown {
 struct Network {
     int nodes = 0;
     std::int64_t crossing_bytes = 0;
-    std::int64_t most_in_bytes = 0;   ///< into the node that receives most
-    std::int64_t most_out_bytes = 0;  ///< out of the node that sends most
+    std::int64_t most_in_bytes = 0;     ///< into the node that receives most
+    std::int64_t most_out_bytes = 0;    ///< out of the node that sends most
+    std::int64_t must_cross_bytes = 0;  ///< between switches, wherever the aggregators are
     /// MB/s of a step of `step_bytes` if the busiest link were the only limit; 0 if nothing crosses.
     [[nodiscard]] double allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const;
 };

@@ -32,7 +32,7 @@ Cell const* find(Outcome const& outcome, Cell const& like, std::string const& me
 std::string ratio(Cell const& cell, Cell const* to)
 {
     if (!to || to->method == cell.method) return "-";
-    return fmt::format("{:.2f}x", cell.median() / to->median());
+    return fmt::format("{:.2f}x", cell.mb_per_s.median() / to->mb_per_s.median());
 }
 
 std::string label(std::string const& method)
@@ -45,6 +45,8 @@ std::string label(std::string const& method)
 std::string where_time_went(Outcome const& outcome)
 {
     auto const& b = outcome.breakdown;
+    auto const reads =
+        std::any_of(outcome.cells.begin(), outcome.cells.end(), [](Cell const& c) { return c.op == "read"; });
     auto const direction = [](char const* name, Breakdown::Direction const& d) {
         return fmt::format("    {:<5}  copying {:>8.3f}   waiting {:>8.3f}   draining {:>8.3f}\n", name,
                            d.copying * 1e3, d.waiting * 1e3, d.draining * 1e3);
@@ -52,7 +54,7 @@ std::string where_time_went(Outcome const& outcome)
     return fmt::format(
         "  where TAPIOCA's time goes, one step, in ms (copying and waiting: mean over ranks)\n"
         "    plan   {:.3f}\n{}{}",
-        b.planning * 1e3, direction("write", b.write), direction("read", b.read));
+        b.planning * 1e3, direction("write", b.write), reads ? direction("read", b.read) : "");
 }
 
 std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
@@ -67,7 +69,7 @@ std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
             measured = measured || cell.op == op;
             if (cell.op == op && cell.method == "tapioca" && cell.link_mb_per_s > 0) {
                 allowed = cell.link_mb_per_s;
-                ratios += fmt::format(", {} {:.2f}x", cell.phase, cell.median() / cell.link_mb_per_s);
+                ratios += fmt::format(", {} {:.2f}x", cell.phase, cell.mb_per_s.median() / cell.link_mb_per_s);
             }
         }
         if (allowed > 0)
@@ -95,13 +97,18 @@ std::string table(std::string const& title, Outcome const& outcome, double link_
     std::string group;
     for (auto const& cell : outcome.cells) {
         auto const this_group = cell.op + " " + cell.phase;
-        text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>4.0f}%  {:>8}  {:>10}{}\n",
-                            this_group == group ? "" : this_group, label(cell.method), thousands(cell.median()),
-                            thousands(cell.min()), thousands(cell.max()), cell.cv() * 100,
-                            ratio(cell, find(outcome, cell, "limit")), ratio(cell, find(outcome, cell, "collective")),
-                            cell.verified ? "" : "  WRONG DATA");
+        text +=
+            fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>4.0f}%  {:>8}  {:>10}{}\n",
+                        this_group == group ? "" : this_group, label(cell.method), thousands(cell.mb_per_s.median()),
+                        thousands(cell.mb_per_s.min()), thousands(cell.mb_per_s.max()), cell.mb_per_s.cv() * 100,
+                        ratio(cell, find(outcome, cell, "limit")), ratio(cell, find(outcome, cell, "collective")),
+                        cell.verified ? "" : "  WRONG DATA");
         group = this_group;
     }
+    for (auto const& cell : outcome.cells)
+        if (cell.must_cross_bytes && cell.phase == "cold")
+            text += fmt::format("  switches, {}: {:.3f} MB must cross between them, wherever the aggregators are\n",
+                                cell.op, static_cast<double>(*cell.must_cross_bytes) / 1e6);
     if (link_bytes_per_s > 0) text += what_links_allow(outcome, link_bytes_per_s);
     if (outcome.declare.pieces > 0) {
         text += where_time_went(outcome);
@@ -126,12 +133,13 @@ std::string to_json(std::vector<Cell> const& cells)
                          {"block_bytes", cell.block_bytes},
                          {"ranks", cell.ranks},
                          {"method", cell.method},
-                         {"median_mb_s", cell.median()},
-                         {"min_mb_s", cell.min()},
-                         {"max_mb_s", cell.max()},
-                         {"cv", cell.cv()},
+                         {"median_mb_s", cell.mb_per_s.median()},
+                         {"min_mb_s", cell.mb_per_s.min()},
+                         {"max_mb_s", cell.mb_per_s.max()},
+                         {"cv", cell.mb_per_s.cv()},
                          {"verified", cell.verified}});
         if (cell.crossing_bytes) array.back()["crossing_bytes"] = *cell.crossing_bytes;
+        if (cell.must_cross_bytes) array.back()["must_cross_bytes"] = *cell.must_cross_bytes;
         if (cell.link_mb_per_s > 0) array.back()["link_mb_s"] = cell.link_mb_per_s;
     }
     return array.dump(2);

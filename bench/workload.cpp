@@ -1,6 +1,7 @@
 #include "workload.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -74,23 +75,57 @@ tapioca::Pattern Workload::pattern() const
 
 std::string Workload::label() const
 {
-    if (name == "hacc") return fmt::format("hacc {}, {} particles a rank", layout, block_bytes / 2);
+    if (name == "hacc") return fmt::format("hacc {}, {} particles a rank{}", layout, block_bytes / 2, sizes);
     if (name == "interleaved") return fmt::format("interleaved {}, blocks of {} bytes", layout, block_bytes);
     return fmt::format("{} {}, up to {} bytes a rank", name, layout, block_bytes);
 }
 
-Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos)
+std::vector<std::int64_t> Sizes::deal(int ranks, std::int64_t mean) const
+{
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal(1, 0.25);
+    std::vector<double> shares(static_cast<std::size_t>(ranks), 1);
+    if (distribution == "normal")
+        for (auto& part : shares) part = std::clamp(normal(random), 0.0, 2.0);
+    if (heavy != "none" && ranks > 1) {
+        auto const middle = shares.begin() + (ranks + (heavy == "first" ? 1 : 0)) / 2;
+        auto const scale = [&](auto begin, auto end, double to) {
+            auto const sum = std::accumulate(begin, end, 0.0);
+            for (auto at = begin; at != end; ++at) *at *= to * ranks / sum;
+        };
+        scale(shares.begin(), middle, heavy == "first" ? share : 1 - share);
+        scale(middle, shares.end(), heavy == "first" ? 1 - share : share);
+    }
+    std::vector<std::int64_t> particles;
+    for (auto const part : shares) particles.push_back(std::llround(part * static_cast<double>(mean)));
+    return particles;
+}
+
+std::string Sizes::label() const
+{
+    auto text = distribution == "uniform" ? "" : fmt::format(", {} sizes (seed {})", distribution, seed);
+    if (heavy != "none") text += fmt::format(", {} of the data on the {} half of the ranks", share, heavy);
+    return text;
+}
+
+Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos, Sizes const& sizes)
 {
     Ranks const ranks(comm);
+    auto const all = sizes.deal(ranks.size, particles);
+    auto const me = all.begin() + ranks.rank;
+    auto const mine = *me;
+    auto const before = std::accumulate(all.begin(), me, std::int64_t{0});
+    auto const total = std::accumulate(me, all.end(), before);
     Workload workload;
     workload.name = "hacc";
     workload.layout = aos ? "aos" : "soa";
+    workload.sizes = sizes.label();
     workload.block_bytes = particles * 2;
     std::int64_t sizes_before = 0;
     for (auto const size : tapioca::hacc::variable_bytes) {
-        auto const offset = aos ? ranks.rank * particles * tapioca::hacc::particle_bytes + particles * sizes_before
-                                : ranks.size * particles * sizes_before + ranks.rank * particles * size;
-        workload.variables.push_back({offset, particles * size, 0, 1});
+        auto const offset =
+            aos ? before * tapioca::hacc::particle_bytes + mine * sizes_before : total * sizes_before + before * size;
+        workload.variables.push_back({offset, mine * size, 0, 1});
         sizes_before += size;
     }
     place(comm, workload);

@@ -29,13 +29,26 @@ struct Workload {
     std::int64_t step_bytes = 0;           ///< of all ranks: where the next step begins
     std::int64_t rank_bytes = 0;           ///< of this rank
     std::int64_t rank_offset = 0;          ///< of all lower ranks: where the limit's contiguous piece begins
+    std::string sizes;                     ///< how they differ from rank to rank, for people
 
     [[nodiscard]] tapioca::Pattern pattern() const;
     /// Such as "hacc aos, 25000 particles a rank".
     [[nodiscard]] std::string label() const;
 };
 
-Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos);
+/// How particles are spread over ranks; the same on all of them.
+struct Sizes {
+    std::string distribution = "uniform";  ///< or normal: a quarter of the mean as deviation
+    std::uint64_t seed = 1;
+    std::string heavy = "none";  ///< the half of the ranks, first or last, that has `share` of all data
+    double share = 0.75;
+    /// Particles of each of `ranks` ranks, `mean` of them on average (with normal: about).
+    [[nodiscard]] std::vector<std::int64_t> deal(int ranks, std::int64_t mean) const;
+    /// Such as ", normal sizes, 0.75 of them on the first half of the ranks"; nothing where all are equal.
+    [[nodiscard]] std::string label() const;
+};
+
+Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos, Sizes const& sizes = {});
 /// Blocks dealt rank by rank; with `as_list`, in another order in each round of the deal and declared as extents.
 Workload interleaved(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool as_list);
 /// `distribution` of sizes per rank: uniform, random (0-100 % of `bytes`) or normal.

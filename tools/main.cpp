@@ -37,6 +37,8 @@ char const* const usage =
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
     "  tapioca info [--platform NAME] [--dir DIR] [--json]\n"
     "      what planning knows: this host, its memory tiers, the network, the file system of DIR\n"
+    "  tapioca bench [-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]\n"
+    "      the cost of electing aggregators, beside communicators split one after the other\n"
     "  tapioca --version\n"
     "\n"
     "Examples\n"

@@ -31,15 +31,16 @@ setup_packages() {
         setup_fail "apt-get install failed: see the lines above"
 }
 
-# setup_build PRESET [CMAKE OPTION...]: configures and builds build/PRESET, quietly unless that fails.
+# setup_build PRESET[:NAME] [CMAKE OPTION...]: configures and builds build/NAME [build/PRESET], quietly unless that fails.
 setup_build() {
-    local preset=$1 log=build/$1.log start=$SECONDS
+    local preset=${1%:*} name=${1#*:} start=$SECONDS
+    local log=build/$name.log
     shift
     mkdir -p build
-    echo "building build/$preset ..."
-    { cmake --preset "$preset" "$@" && cmake --build --preset "$preset"; } >"$log" 2>&1 ||
-        { tail -n 60 "$log" >&2; setup_fail "building $preset failed: the whole log is $log"; }
-    echo "building build/$preset: $((SECONDS - start)) s"
+    echo "building build/$name ..."
+    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name"; } >"$log" 2>&1 ||
+        { tail -n 60 "$log" >&2; setup_fail "building $name failed: the whole log is $log"; }
+    echo "building build/$name: $((SECONDS - start)) s"
 }
 
 setup_core_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev pkg-config)

@@ -51,6 +51,8 @@ long_suite() { # its arguments only
     local suite
     suite=$(dirname "$(dirname "$(dirname "$tool")")")/test-cluster
     "$suite" --help | grep -q "gluster" || fail "no help of test-cluster"
+    "$suite" --help | grep -q "topology" || fail "no topology in the help of test-cluster"
+    refused 2 "--bin-mpich needs a value" "$suite" --bin-mpich
     refused 2 "floppy: expected links" "$suite" --json "$work/json" floppy
     refused 2 "--reps needs a value" "$suite" --reps
     refused 2 "--reps 0: expected" "$suite" --reps 0
@@ -112,6 +114,28 @@ places() { # ssd, /dev/shm and processes are each host's own; the shared directo
     done
 }
 
+platform() { # every host sees the description of all
+    box 3x2 --switches 2 --link 1gbit --trunk 200mbit --ssd 8m -- sh -c 'cat {platform} | sed "s/^/$(hostname) /"; echo "{platform} $CLUSTER_PLATFORM"' \
+        >"$work/out" 2>&1 || fail "platform"
+    local line me
+    while read -r line; do
+        for me in n0 n1 n2; do
+            [ "$(grep -cFx "$me $line" "$work/out")" = 2 ] || fail "not '$line' on both ranks of $me"
+        done
+    done <<'END'
+hosts = "n[0-2]"
+kind = "fat_tree"
+switches = [["n0", "n1"], ["n2"]]
+bandwidth = "1Gbit/s"
+bandwidth = "200Mbit/s"
+place = "/run/cluster/ssd"
+capacity = "8MiB"
+END
+    [ "$(grep -cFx "/run/cluster/platform.toml /run/cluster/platform.toml" "$work/out")" = 6 ] || fail "the place of the platform"
+    box 2x1 --link none -- cat '{platform}' >"$work/out" 2>&1 || fail "platform of one switch"
+    grep -q '^kind = "flat"$' "$work/out" && ! grep -q trunk "$work/out" || fail "one switch is not flat"
+}
+
 trunk() { # 10 MB are sent and 10 MB put from the first host to the last
     CLUSTER_TEST_MB_S=25 box 3x1 --switches 3 --trunk 200mbit -- "$nodes_test" --gtest_filter='*NoWayAround*' \
         >"$work/out" 2>&1 || fail "trunk"
@@ -167,6 +191,7 @@ box 2x1 -- true >"$work/out" 2>&1 || status=$?
 [ $status -eq 0 ] || fail "exit status $status of true"
 exit_status
 places
+platform
 trunk
 ended_by INT 130 0
 ended_by TERM 143 0

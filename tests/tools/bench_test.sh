@@ -28,6 +28,10 @@ refused() { # WORDS-IN-THE-ANSWER COMMAND...
 }
 
 cells 32 hacc --particles 500
+cells 32 hacc --particles 500 --sizes normal --seed 7 --heavy last --share 0.9
+grep -q "normal sizes (seed 7), 0.9 of the data on the last half" "$work/out" || fail "no word of sizes"
+cells 2 hacc --particles 1000 --layout soa --methods tapioca --write-only --heavy first --share 1 --switches 2
+grep -q "switches, write: 0.000 MB must cross" "$work/out" || fail "something must cross though one half has all"
 cells 16 interleaved --block 64 --bytes 64K
 cells 8 interleaved --block 64 --bytes 64K --declare list
 cells 48 array1d --bytes 10000
@@ -35,6 +39,12 @@ cells 4 array1d --bytes 10000 --distribution uniform --methods tapioca,limit --w
 
 cells 4 array1d --bytes 1M --distribution uniform --methods tapioca,limit --write-only --limit-call 64K --link 1gbit
 grep -q "links, write: nothing crosses" "$work/out" || fail "no word of links"
+
+"$bin/tapioca" bench -n 4 election --partitions 1,3,8 --reps 2 --dir "$work" --json "$work/cells.json" >"$work/out" 2>&1 ||
+    { cat "$work/out"; fail "tapioca bench election failed"; }
+grep -q "4 ranks on 4 nodes" "$work/out" || fail "no four nodes"
+[ "$(grep -c '"method": "\(split\|group\|declare\)"' "$work/cells.json")" = 9 ] || fail "not nine cells of elections"
+[ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
 
 "$bin/tapioca" --help | grep -q "tapioca bench" || fail "no usage"
 "$bin/tapioca" --version | grep -q "^tapioca [0-9]" || fail "no version"
@@ -47,6 +57,9 @@ refused "not in" "$bin/tapioca" bench -n 2 hacc --layout soap
 refused "unit not recognized" "$bin/tapioca" bench -n 2 interleaved --block 64x
 refused "expected a rate" "$bin/tapioca" bench -n 2 hacc --link fast
 refused "not in range" "$bin/tapioca" bench -n 2 hacc --limit-call 0
+refused "not in" "$bin/tapioca" bench -n 2 hacc --heavy middle
+refused "not in range" "$bin/tapioca" bench -n 2 hacc --share 2
+refused "not in range" "$bin/tapioca" bench -n 2 election --partitions 0
 refused "cannot write" "$bin/tapioca" bench -n 2 hacc --json "$work/none/cells.json"
 refused "cannot start" "$bin/tapioca" bench --mpiexec "$work/none" hacc
 echo "bench_test: all as expected"

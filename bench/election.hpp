@@ -1,0 +1,36 @@
+// Election: what choosing aggregators costs, partition after partition as the papers do it, and in File::declare().
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "timing.hpp"
+#include "workload.hpp"
+
+namespace bench {
+
+struct ElectionSetup {
+    std::string directory;
+    std::vector<int> partitions{1, 2, 4, 8, 16, 32, 64};
+    int repetitions = 7;
+    int ranks_per_node = -1;  ///< pretended; 0: the nodes there are; -1: a quarter of the ranks
+};
+
+/// Seconds for one number of partitions, all of them together.
+struct ElectionCost {
+    int partitions = 0;
+    int aggregators = 0;  ///< that declare() chose: no more than there are ranks
+    int nodes = 0;
+    int ranks = 0;
+    Spread split;    ///< for every partition: MPI_Comm_split for its ranks, MPI_Allreduce with MPI_MINLOC
+    Spread group;    ///< the same with MPI_Comm_create_group, which only the partition's ranks call
+    Spread declare;  ///< all of File::declare()
+};
+
+/// Collective over `comm`; the same on every rank but for the times, which are rank 0's.
+std::vector<ElectionCost> elect(MPI_Comm comm, Workload const& workload, ElectionSetup const& setup);
+
+std::string table(std::string const& title, std::vector<ElectionCost> const& costs);
+std::string to_json(std::vector<ElectionCost> const& costs);
+
+}  // namespace bench
