@@ -8,6 +8,7 @@
 
 #include "api/state.hpp"
 #include "machine/stripes.hpp"
+#include "pattern/scale.hpp"
 
 namespace tapioca {
 
@@ -119,11 +120,12 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
                                 std::vector<std::int64_t> const& cuts, std::int64_t unit)
 {
     auto const partitions = cuts.size() - 1;
-    auto counts = pattern::bytes_between(variables, cuts);
-    // Shifting a step moves the cuts by less than a block or stripe.
-    for (std::size_t p = 0; p < partitions; ++p)
-        counts.push_back(pattern::touches(variables, std::max<std::int64_t>(0, cuts[p] - unit),
-                                          std::min(cuts[p + 1], INT64_MAX - unit) + unit));
+    pattern::Scale scale(cuts, unit);  // shifting a step moves the cuts by less than that
+    scale.add(variables);
+    std::vector<std::uint64_t> counts;
+    auto const own = scale.weights();
+    for (auto const& weight : own) counts.push_back(weight.bytes);
+    for (auto const& weight : own) counts.push_back(weight.near);
     counts = team.sum_on_node(std::move(counts));
     std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
     for (std::size_t p = 0; p < partitions; ++p)
@@ -276,9 +278,8 @@ Step File::declare(Pattern const& pattern)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
-    plan::Census const census{
-        [&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
-        [&](auto const& election) { return api::poll(team, election); }};
+    plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
+                              [&](auto const& election) { return api::poll(team, election); }};
     file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));

@@ -213,6 +213,16 @@ int Network::feeder_number(std::size_t partition, int node) const
     return at != list.end() && *at == node ? static_cast<int>(at - list.begin()) : -1;
 }
 
+Strategy strategy_of(Job const& job)
+{
+    return strategy_named(job.options.strategy.value_or("CONTENTION_AWARE")).value();
+}
+
+Model model_of(Job const& job)
+{
+    return model_named(job.options.model.value_or("default")).value();
+}
+
 bool wants_election(Job const& job, Route const& route)
 {
     if (route.way == Way::direct) return false;
@@ -236,8 +246,8 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     }
     election.remote_storage = job.storage.remote;
     election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
-    election.model = model_named(job.options.model.value_or("default")).value();
-    election.strategy = strategy_named(job.options.strategy.value_or("CONTENTION_AWARE")).value();
+    election.model = model_of(job);
+    election.strategy = strategy_of(job);
     for (auto const& ranks : nodes) election.seats.push_back(static_cast<int>(ranks.size()));
 
     auto const each = route.memory_per_aggregator();

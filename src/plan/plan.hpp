@@ -99,6 +99,8 @@ struct Route {
     {
         return areas.empty() ? 0 : areas[std::min(partition, areas.size() - 1)];
     }
+    /// Names of the tiers that hold the buffers, those with most first.
+    [[nodiscard]] std::vector<std::string> tiers(Job const& job) const;
     /// True if the data crosses nodes on its way to the aggregators.
     [[nodiscard]] bool networked() const { return !network.homes.empty(); }
 };
@@ -167,6 +169,12 @@ struct Schedule {
 };
 Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base);
 
+/// What the options ask for, or the default.
+Strategy strategy_of(Job const& job);
+Model model_of(Job const& job);
+
+/// Every aggregator's place, its cost and who else was considered, as a table. Empty if there was no choice.
+std::string explain_places(Plan const& plan);
 /// The plan for people. `settings` are lines such as "buffersize = 4194304 (environment)".
 std::string explain(Plan const& plan, std::vector<std::string> const& settings);
 
