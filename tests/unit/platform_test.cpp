@@ -1,7 +1,7 @@
 // Platform files: what they say, what is refused and how, and the machine that hosts' names and Slurm describe.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
-#include <set>
 
 #include <gtest/gtest.h>
 
@@ -164,6 +164,24 @@ devnull = false
     EXPECT_TRUE(machine.storage->remote);
     EXPECT_EQ(machine.settings, (std::vector<std::pair<std::string, std::string>>{
                                     {"buffers", "3"}, {"buffersize", "16MiB"}, {"devnull", "false"}}));
+}
+
+TEST(Platform, TheExampleInTheDocumentationIsOne)
+{
+    namespace fs = std::filesystem;
+    auto const platforms = fs::canonical(read_platform("mira").value().path).parent_path();  // those of the source tree
+    std::ifstream page(platforms.parent_path() / "docs" / "platforms.md");
+    std::string text;
+    bool inside = false;
+    for (std::string line; std::getline(page, line);) {
+        if (line.starts_with("```"))
+            inside = line == "```toml";
+        else if (inside)
+            text += line + '\n';
+    }
+    auto const machine = parsed(text);
+    EXPECT_EQ(machine.name, "garden");
+    EXPECT_EQ(machine.tiers.size(), 2U);
 }
 
 TEST(Platform, WithoutFiguresOfItsLinksSaysThatTheyAreAssumed)
