@@ -32,6 +32,8 @@ public:
 
     /// Refuses keys other than `keys`.
     Section const& only(Keys const& keys) const;
+    /// Refuses a word that is none of `words`.
+    void one_of(std::string_view key, std::string const& word, Keys const& words) const;
     [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
 
     [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
