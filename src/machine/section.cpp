@@ -25,6 +25,13 @@ Section const& Section::only(Keys const& keys) const
     return *this;
 }
 
+void Section::one_of(std::string_view key, std::string const& word, Keys const& words) const
+{
+    if (std::find(words.begin(), words.end(), word) == words.end())
+        refuse(key, fmt::format("'{}' is unknown: did you mean '{}'? There are {}", word, core::nearest(word, words),
+                                fmt::join(words, ", ")));
+}
+
 std::optional<std::string> Section::text(std::string_view key) const
 {
     auto const* const node = table_->get(key);

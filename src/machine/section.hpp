@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+// Its parser asserts of bad input, such as "[+]", what it then refuses properly.
+#define TOML_ASSERT(expression) static_cast<void>(0)
 #include <toml++/toml.h>
 
 namespace tapioca::machine {
@@ -30,6 +32,8 @@ public:
 
     /// Refuses keys other than `keys`.
     Section const& only(Keys const& keys) const;
+    /// Refuses a word that is none of `words`.
+    void one_of(std::string_view key, std::string const& word, Keys const& words) const;
     [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
 
     [[nodiscard]] std::optional<std::string> text(std::string_view key) const;

@@ -28,9 +28,12 @@ std::string toml_string(std::string_view text)
 
 std::string string_list(std::vector<std::string> const& texts)
 {
-    std::vector<std::string> result;
-    for (auto const& text : texts) result.push_back(toml_string(text));
-    return fmt::format("[{}]", fmt::join(result, ", "));
+    std::string result = "[";
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (i > 0) result += i % 8 == 0 ? ",\n    " : ", ";
+        result += toml_string(texts[i]);
+    }
+    return result + ']';
 }
 
 /// The switches below the one that `first` to `last` share, nodes in the order of their coordinates, as nested lists.
@@ -38,19 +41,20 @@ std::string nested(Machine const& machine, std::vector<int> const& order, std::s
                    std::size_t depth)
 {
     auto const& topology = *machine.topology;
+    bool const leaf = depth + 1 == topology.dimensions().size();
     std::vector<std::string> children;
     for (auto begin = first; begin < last;) {
         auto const child = topology.coordinates(order[begin])[depth];
         auto end = begin;
         while (end < last && topology.coordinates(order[end])[depth] == child) ++end;
-        if (depth + 1 < topology.dimensions().size())
+        if (!leaf)
             children.push_back(nested(machine, order, begin, end, depth + 1));
         else
             children.push_back(machine.hosts.empty() ? fmt::format("{}", order[begin])
                                                      : toml_string(machine.hosts[order[begin]]));
         begin = end;
     }
-    return fmt::format("[{}]", fmt::join(children, ", "));
+    return fmt::format("[{}]", fmt::join(children, leaf ? ", " : ",\n    "));
 }
 
 std::string tree_text(Machine const& machine)

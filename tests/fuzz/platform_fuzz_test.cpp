@@ -243,10 +243,12 @@ TEST(PlatformFuzz, DeepNestingIsRefused)
         for (int i = 0; i < 100000; ++i) text += open;
         EXPECT_FALSE(is_answered(text));
     }
-    std::string keys = "a";
-    for (int i = 0; i < 3000; ++i) keys += ".a";
-    EXPECT_FALSE(is_answered(keys + " = 1\n"));
-    EXPECT_FALSE(is_answered('[' + keys + "]\n"));
+    for (int const parts : {9'000, 1'000'000}) {
+        std::string keys = "a";
+        for (int i = 0; i < parts; ++i) keys += ".a";
+        EXPECT_FALSE(is_answered(keys + " = 1\n"));
+        EXPECT_FALSE(is_answered('[' + keys + "]\n"));
+    }
 }
 
 }  // namespace

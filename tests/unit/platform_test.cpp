@@ -1,7 +1,7 @@
-// Platform files: what they say, what is refused and how, and the machine that hosts' names and Slurm describe.
+// Platform files: what they say, what is refused and how.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
-#include <set>
 
 #include <gtest/gtest.h>
 
@@ -164,6 +164,24 @@ devnull = false
     EXPECT_TRUE(machine.storage->remote);
     EXPECT_EQ(machine.settings, (std::vector<std::pair<std::string, std::string>>{
                                     {"buffers", "3"}, {"buffersize", "16MiB"}, {"devnull", "false"}}));
+}
+
+TEST(Platform, TheExampleInTheDocumentationIsOne)
+{
+    namespace fs = std::filesystem;
+    auto const platforms = fs::canonical(read_platform("mira").value().path).parent_path();  // those of the source tree
+    std::ifstream page(platforms.parent_path() / "docs" / "platforms.md");
+    std::string text;
+    bool inside = false;
+    for (std::string line; std::getline(page, line);) {
+        if (line.starts_with("```"))
+            inside = line == "```toml";
+        else if (inside)
+            text += line + '\n';
+    }
+    auto const machine = parsed(text);
+    EXPECT_EQ(machine.name, "garden");
+    EXPECT_EQ(machine.tiers.size(), 2U);
 }
 
 TEST(Platform, WithoutFiguresOfItsLinksSaysThatTheyAreAssumed)
@@ -479,113 +497,6 @@ TEST(Shipped, APathIsReadAsItIs)
     EXPECT_EQ(none.error().text, "platform file none.toml: No such file or directory");
     EXPECT_EQ(none.error().code, Errc::not_found);
     EXPECT_FALSE(read_platform("./"));
-}
-
-TEST(Hosts, ListsAreExpanded)
-{
-    auto const expanded = [](std::string_view list) { return expand_hosts(list).value(); };
-    EXPECT_EQ(expanded("n[0-3,7],login"), (Strings{"n0", "n1", "n2", "n3", "n7", "login"}));
-    EXPECT_EQ(expanded("n[08-10]"), (Strings{"n08", "n09", "n10"}));
-    EXPECT_EQ(expanded("r[0-1]n[1-2].x"), (Strings{"r0n1.x", "r0n2.x", "r1n1.x", "r1n2.x"}));
-    EXPECT_EQ(expanded("a,b"), (Strings{"a", "b"}));
-    EXPECT_EQ(expanded("n[0-999999]").size(), 1000000U);
-    for (auto const* const bad : {"", ",", "a,", "n[", "n]", "n[]", "n[1-]", "n[-1]", "n[3-1]", "n[a]", "n[0-1000000]",
-                                  "n[0-999]m[0-9999]", "n[0-99999999999999999999]", "n 1", "n[1,]"})
-        EXPECT_FALSE(expand_hosts(bad)) << bad;
-}
-
-TEST(Hosts, AreFoundByNameWithOrWithoutTheDomain)
-{
-    auto const machine = parsed("hosts = \"n[0-7]\"\n" + topology("kind = \"flat\""));
-    EXPECT_EQ(find_hosts(machine, {"n3", "n0"}).value(), (Ints{3, 0}));
-    EXPECT_EQ(find_hosts(machine, {"n3.cluster.org"}).value(), (Ints{3}));
-    auto const domains = parsed("hosts = \"n0.a,n1.a,n1.b\"\n" + topology("kind = \"flat\""));
-    EXPECT_EQ(find_hosts(domains, {"n0", "n1.b"}).value(), (Ints{0, 2}));
-    EXPECT_FALSE(find_hosts(domains, {"n1"}));  // which of them?
-}
-
-TEST(Hosts, AreTakenInOrderWhereTheMachineHasNoNames)
-{
-    EXPECT_EQ(find_hosts(parsed(flat4), {"a", "b", "c"}).value(), (Ints{0, 1, 2}));
-}
-
-TEST(Hosts, ThatAreNotThereAreNamed)
-{
-    auto machine = parsed("hosts = \"n[0-7]\"\n" + topology("kind = \"flat\""));
-    machine.name = "small";
-    EXPECT_EQ(find_hosts(machine, {"n1", "m3"}).error().text,
-              "host m3 of the job is not in small (n0, n1, n2, n3, ...)");
-    EXPECT_EQ(find_hosts(machine, Strings(9, "n1")).error().text, "the job has 9 nodes, small has 8");
-    machine.hosts.clear();
-    EXPECT_EQ(find_hosts(machine, Strings(9, "n1")).error().text, "the job has 9 nodes, small has 8");
-}
-
-TEST(Slurm, WithoutItsHelpAJobsHostsAreFlat)
-{
-    auto const machine = describe_hosts({"a", "b"}, {}, "").value();
-    EXPECT_EQ(machine.topology->kind(), "flat");
-    EXPECT_EQ(machine.hosts, (Strings{"a", "b"}));
-    EXPECT_EQ(machine.origin, "hosts' names; latency and bandwidth assumed");
-    EXPECT_EQ(describe_hosts({"a", "b"}, {"a", "b"}, "").value().topology->kind(), "flat");
-    EXPECT_EQ(describe_hosts({"a.x", "b.x"}, {"a.x", "b.x"}, "").value().topology->kind(), "flat");
-    EXPECT_TRUE(describe_hosts({"a", "a"}, {}, "").value().hosts.empty());  // nodes that one host pretends to be
-    EXPECT_FALSE(describe_hosts({}, {}, ""));
-}
-
-TEST(Slurm, AddressesBecomeATree)
-{
-    auto const machine = describe_hosts({"n1", "n2", "n3"}, {"root.s1.n1", "root.s2.n2", "root.s1.n3"}, "").value();
-    EXPECT_EQ(machine.topology->kind(), "fat_tree");
-    EXPECT_EQ(machine.topology->distance(0, 2), 2);
-    EXPECT_EQ(machine.topology->distance(0, 1), 4);
-    EXPECT_EQ(machine.origin, "Slurm's topology addresses; latency and bandwidth assumed");
-}
-
-TEST(Slurm, SwitchesAboveACommonOneAreInNobodysWay)
-{
-    auto const machine = describe_hosts({"n1", "n2"}, {"root.s1.n1", "root.s1.n2"}, "").value();
-    EXPECT_EQ(machine.topology->kind(), "flat");
-}
-
-TEST(Slurm, UnevenTreesAreFilledUp)
-{
-    auto const machine = describe_hosts({"n0", "n1", "n2", "n3", "n4", "n5"},
-                                        {"top.a.b.n0", "top.a.b.n1", "top.a.n2", "top.n3", "top.n4", "else.n5"}, "")
-                             .value();
-    EXPECT_EQ(machine.topology->levels().size(), 4U);
-    EXPECT_EQ(machine.topology->distance(0, 1), 2);
-    EXPECT_EQ(machine.topology->distance(0, 2), 4);
-    EXPECT_EQ(machine.topology->distance(0, 3), 6);
-    EXPECT_EQ(machine.topology->distance(3, 4), 2);
-    EXPECT_EQ(machine.topology->distance(0, 5), 8);
-}
-
-TEST(Slurm, TopologyConfBecomesATree)
-{
-    std::string const conf =
-        "# the machine's switches\n"
-        "SwitchName=s0 Nodes=n[0-1] LinkSpeed=100\n"
-        "switchname=s1   NODES=n[2-3]  # a comment\n"
-        "SwitchName=s2 \\\n  Nodes=n4\n"
-        "SWITCHNAME=m0 Switches=s[0-1]\n"
-        "SwitchName=top Switches=m0,s2\n";
-    auto const machine = describe_hosts({"n4.site", "n0", "n1", "n2"}, {}, conf).value();
-    EXPECT_EQ(machine.topology->kind(), "fat_tree");
-    EXPECT_EQ(machine.topology->distance(1, 2), 2);
-    EXPECT_EQ(machine.topology->distance(1, 3), 4);
-    EXPECT_EQ(machine.topology->distance(0, 1), 6);
-    EXPECT_EQ(machine.origin, "Slurm's topology.conf; latency and bandwidth assumed");
-    EXPECT_EQ(describe_hosts({"x", "y"}, {}, conf).value().topology->kind(), "flat");
-    EXPECT_EQ(describe_hosts({"n0", "x"}, {}, conf).value().topology->kind(), "fat_tree");
-    EXPECT_EQ(describe_hosts({"n0"}, {}, "BlockName=b Nodes=n0\n\n").value().topology->kind(), "flat");
-}
-
-TEST(Slurm, ABadTopologyConfIsRefused)
-{
-    EXPECT_EQ(describe_hosts({"n0"}, {}, "\nSwitchName=s Nodes=n[0\n").error().text,
-              "topology.conf:2: host list 'n[0': a '[' without its ']'");
-    EXPECT_EQ(describe_hosts({"n0"}, {}, "SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n").error().text,
-              "topology.conf: switch b is above itself");
 }
 
 }  // namespace
