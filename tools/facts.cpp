@@ -79,6 +79,7 @@ std::string tiers_text(Facts const& facts)
                         mark(t.capacity_bytes, bytes(t.capacity_bytes.value)), name(t.persistency),
                         t.kind == "numa" ? "NUMA " + t.place : t.place});
     std::vector<std::string> legend;
+    legend.reserve(origins.size());
     for (auto const origin : origins) legend.push_back(fmt::format("{} {}", name(origin)[0], name(origin)));
     return fmt::format("tiers     of {}\n{}{}figures: {}\n",
                        facts.platform_tiers ? "the platform's nodes" : "this host", table(rows, 2), indent,
