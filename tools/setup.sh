@@ -42,4 +42,5 @@ setup_build() {
     echo "building build/$preset: $((SECONDS - start)) s"
 }
 
-setup_core_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev pkg-config)
+setup_core_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+    libhwloc-dev pkg-config)

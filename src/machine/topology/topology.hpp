@@ -46,6 +46,8 @@ public:
     [[nodiscard]] virtual std::vector<int> hops(int from, int to) const = 0;
     /// DistanceBetweenRanks, for their nodes.
     [[nodiscard]] virtual int distance(int from, int to) const = 0;
+    /// For every node: the distance to the nearest of `places`, of which there is at least one.
+    [[nodiscard]] virtual std::vector<int> nearest(std::span<int const> places) const;
 
     /// One source's data at `to`: the hops at their levels' price, the bytes at that of the dearest level crossed.
     /// Nothing if the source is `to`. `charges` has one element per level.
@@ -68,8 +70,8 @@ std::shared_ptr<Topology const> make_flat(int nodes, Level link);
 /// A torus of any number of dimensions, with wrap-around; the last dimension varies fastest. One level.
 std::shared_ptr<Topology const> make_torus(std::vector<int> dimensions, Level link);
 /// Groups of rows x columns routers with `nodes_per_router` nodes each, which vary fastest, then columns, rows, groups.
-/// Routers of a row are joined all to all, so are those of a column; a router is joined to the one at its place in every
-/// other group. Levels: node to router, inside a group, between groups.
+/// Routers of a row are joined all to all, so are those of a column; a router is joined to the one at its place in
+/// every other group. Levels: node to router, inside a group, between groups.
 struct DragonflyShape {
     int groups = 1, rows = 1, columns = 1, nodes_per_router = 1;
 };

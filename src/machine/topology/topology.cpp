@@ -1,0 +1,46 @@
+// What all topologies have in common.
+#include "machine/topology/topology.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "machine/topology/tally.hpp"
+
+namespace tapioca::machine {
+
+double Topology::cost(Source const& source, int to, std::span<Charge const> charges) const
+{
+    if (source.node == to) return 0;
+    double hops_s = 0, per_byte_s = 0;
+    auto const crossed = hops(source.node, to);
+    for (std::size_t level = 0; level < crossed.size(); ++level)
+        if (crossed[level] > 0) {
+            hops_s += crossed[level] * charges[level].per_hop_s;
+            per_byte_s = std::max(per_byte_s, charges[level].per_byte_s);
+        }
+    return hops_s + source.bytes * per_byte_s;
+}
+
+std::vector<int> Topology::nearest(std::span<int const> places) const
+{
+    std::vector<int> result(static_cast<std::size_t>(nodes()), std::numeric_limits<int>::max());
+    for (int node = 0; node < nodes(); ++node)
+        for (int const place : places) result[node] = std::min(result[node], distance(node, place));
+    return result;
+}
+
+std::vector<Tally> per_node(std::span<Source const> sources, int nodes)
+{
+    std::vector<Tally> result(static_cast<std::size_t>(nodes));
+    for (auto const& source : sources) result[source.node] += {1, source.bytes};
+    return result;
+}
+
+Tally total(std::vector<Tally> const& tallies)
+{
+    Tally sum;
+    for (auto const& tally : tallies) sum += tally;
+    return sum;
+}
+
+}  // namespace tapioca::machine
