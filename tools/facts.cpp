@@ -77,8 +77,9 @@ std::string tiers_text(Facts const& facts)
                         mark(t.write_bandwidth, rate(t.write_bandwidth.value)),
                         mark(t.read_bandwidth, rate(t.read_bandwidth.value)),
                         mark(t.capacity_bytes, bytes(t.capacity_bytes.value)), name(t.persistency),
-                        t.kind == "numa" ? "NUMA " + t.place : t.place});
+                        t.kind == "numa" && !t.place.empty() ? "NUMA " + t.place : t.place});
     std::vector<std::string> legend;
+    legend.reserve(origins.size());
     for (auto const origin : origins) legend.push_back(fmt::format("{} {}", name(origin)[0], name(origin)));
     return fmt::format("tiers     of {}\n{}{}figures: {}\n",
                        facts.platform_tiers ? "the platform's nodes" : "this host", table(rows, 2), indent,
@@ -87,15 +88,17 @@ std::string tiers_text(Facts const& facts)
 
 std::string platform_text(Machine const& machine)
 {
-    return fmt::format("platform  {} ({}){}\n", machine.name, machine.origin,
-                       machine.cores > 0 ? fmt::format(", {} a node", plural(machine.cores, "core")) : "");
+    return fmt::format("platform  {}{}\n{}{}\n", machine.name,
+                       machine.cores > 0 ? fmt::format(", {} a node", plural(machine.cores, "core")) : "", indent,
+                       machine.origin);
 }
 
 std::string network_text(Machine const& machine)
 {
     auto const& topology = *machine.topology;
-    auto text = fmt::format("network   {} of {}, {}\n", topology.kind(), plural(topology.nodes(), "node"),
-                            fmt::join(topology.dimensions(), " x "));
+    auto const dimensions = topology.dimensions();
+    auto text = fmt::format("network   {} of {}{}\n", topology.kind(), plural(topology.nodes(), "node"),
+                            dimensions.size() > 1 ? fmt::format(", {}", fmt::join(dimensions, " x ")) : "");
     Rows rows = {{"level", "latency", "bandwidth"}};
     for (auto const& level : topology.levels())
         rows.push_back({level.name, seconds(level.latency_s), rate(level.bandwidth)});

@@ -153,7 +153,19 @@ TEST(MakeTier, SaysWhichNumaNodesThereAre)
 {
     auto const text = make_refusal(tier("hbm", "numa", "4000"));
     EXPECT_TRUE(text.starts_with("hbm tier: this node has no NUMA node 4000: it has 0")) << text;
+    EXPECT_TRUE(make_refusal(tier("hbm", "numa", "x")).starts_with("hbm tier: this node has no NUMA node x: it has 0"));
     EXPECT_EQ(make_refusal(tier("tape", "tape")), "tier tape: unknown kind tape");
+}
+
+TEST(MakeTier, FindsTheNumaNodesThatAPlatformLeavesOut)
+{
+    EXPECT_EQ(make_refusal(tier("odd", "numa")),
+              "odd tier: hwloc knows no odd on this node: name its NUMA nodes, such "
+              "as TAPIOCA_AGGRTIER=numa:1");
+    Variable const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
+    auto const made = make_tier(tier("hbm", "numa"));
+    ASSERT_TRUE(made) << made.error().text;
+    EXPECT_EQ((*made)->traits().place, "1,4");
 }
 
 TEST(MakeTier, ABindingThatTheSystemRefusesIsAnError)

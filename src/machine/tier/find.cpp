@@ -127,6 +127,7 @@ void take_capacity(TierTraits& tier, hwloc_topology_t topology, std::vector<hwlo
 TierTraits describe_numa(std::string const& name, std::vector<hwloc_obj_t> const& nodes, TierTraits const& dram)
 {
     std::vector<unsigned> numbers;
+    numbers.reserve(nodes.size());
     for (auto* const node : nodes) numbers.push_back(node->os_index);
     auto tier = assumed_traits("numa", name, fmt::format("{}", fmt::join(numbers, ",")));
     auto const times = std::find_if(factors.begin(), factors.end() - 1, [&](auto const& f) { return name == f.tier; });

@@ -83,7 +83,8 @@ core::Status Mapping::flush() const
 
 core::Result<Mapping> create_file(FileRequest const& request)
 {
-    auto const [directory, bytes] = std::pair(request.directory, request.bytes);
+    auto const& directory = request.directory;
+    auto const bytes = request.bytes;
     if (bytes == 0) return Mapping();
     auto const refuse = [&](int error) {
         auto failed = core::fail_errno(

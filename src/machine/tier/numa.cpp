@@ -72,8 +72,16 @@ bool is_numa_place(std::string const& text)
     return !nodes.empty() && *std::max_element(nodes.begin(), nodes.end()) < 4096;
 }
 
-core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& traits)
+core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
 {
+    auto traits = described;
+    if (traits.place.empty())  // a platform file may leave it to hwloc
+        for (auto const& found : find_tiers())
+            if (found.name == traits.name) traits.place = found.place;
+    if (traits.place.empty())
+        return core::fail(Errc::setting, fmt::format("{0} tier: hwloc knows no {0} on this node: name its NUMA nodes, "
+                                                     "such as TAPIOCA_AGGRTIER=numa:1",
+                                                     traits.name));
     auto topology = load_hwloc();
     if (!topology) return core::fail_errno(errno, fmt::format("{} tier: hwloc does not load", traits.name));
     Bitmap wanted(hwloc_bitmap_alloc());
@@ -91,8 +99,9 @@ core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& traits)
 
 std::uint64_t numa_free_bytes(TierTraits const& tier)
 {
-    std::uint64_t free = 0;
-    for (auto const node : numa_nodes(tier.place)) {
+    auto const nodes = numa_nodes(tier.place);
+    auto free = nodes.empty() ? static_cast<std::uint64_t>(tier.capacity_bytes.value) : 0;
+    for (auto const node : nodes) {
         auto const of_node = node_free_bytes(node);
         if (!of_node) {  // a machine that is only described
             free = static_cast<std::uint64_t>(tier.capacity_bytes.value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -78,6 +79,7 @@ tl::unexpected<core::Failure> unknown_tier(std::string const& wish, std::string 
                                            std::vector<TierTraits> const& tiers)
 {
     std::vector<std::string_view> there;
+    there.reserve(tiers.size());
     for (auto const& tier : tiers) there.emplace_back(tier.name);
     if (auto const* const kind = find_kind(name); kind && !kind->place.empty())
         return core::fail(Errc::setting, fmt::format("tier {}: expected {} after {}:", wish, kind->place, name));
