@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/units.hpp"
-#include "machine/figures.hpp"
 #include "machine/machine.hpp"
+#include "machine/platform/figures.hpp"
 
 namespace tapioca::machine {
 namespace {

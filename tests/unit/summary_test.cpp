@@ -1,6 +1,8 @@
 // Summary: proving a pattern dense from hashes alone, granules, and the histogram.
 #include "pattern/summary.hpp"
 
+#include "pattern/scale.hpp"
+
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -168,9 +170,41 @@ TEST(BytesBetween, CountsWhatLiesBetweenAnyEdges)
                 for (std::size_t e = 0; e + 1 < edges.size(); ++e)
                     expected[e] += place.file >= edges[e] && place.file < edges[e + 1] ? 1 : 0;
         ASSERT_EQ(bytes_between(pattern.all(), edges), expected);
-        for (std::size_t e = 0; e + 1 < edges.size(); ++e)
-            ASSERT_EQ(touches(pattern.all(), edges[e], edges[e + 1]), expected[e] > 0)
-                << edges[e] << " to " << edges[e + 1];
+    }
+}
+
+TEST(Scale, CountsBytesInPartitionsAndTellsWhichOnesAreNear)
+{
+    std::mt19937_64 random(41);
+    for (int trial = 0; trial < 300; ++trial) {
+        auto const margin = pick(random, 1, 100);
+        std::vector<std::int64_t> cuts;
+        for (auto left = pick(random, 2, 12); left > 0; --left) cuts.push_back(pick(random, 0, 3000));
+        if (pick(random, 0, 3) == 0) cuts.push_back(cuts.back());
+        if (pick(random, 0, 3) == 0) cuts.push_back(INT64_MAX);
+        std::sort(cuts.begin(), cuts.end());
+        Scale scale(cuts, margin);
+        std::vector<Scale::Weight> expected(cuts.size() - 1);
+        for (auto rank = pick(random, 1, 4); rank > 0; --rank) {
+            Pattern pattern;
+            for (auto left = pick(random, 0, 5); left > 0; --left)
+                pattern.add({{pick(random, 0, 3000), pick(random, 0, 200)}});
+            scale.add(pattern.all());
+            for (auto const& variable : pattern.all())
+                for (auto const& place : test::walk(*variable))
+                    for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
+                        expected[p].bytes += place.file >= cuts[p] && place.file < cuts[p + 1] ? 1 : 0;
+                        expected[p].near |= place.file >= cuts[p] - margin && place.file - margin < cuts[p + 1];
+                    }
+        }
+        auto const weights = scale.weights();
+        ASSERT_EQ(weights.size(), expected.size());
+        for (std::size_t p = 0; p < weights.size(); ++p) {
+            ASSERT_EQ(weights[p].bytes, expected[p].bytes);
+            ASSERT_EQ(weights[p].near, expected[p].near) << "partition " << p;
+        }
+        scale.clear();
+        for (auto const& weight : scale.weights()) ASSERT_FALSE(weight.near);
     }
 }
 
@@ -181,15 +215,6 @@ TEST(BytesBetween, ReachesTheLastOffset)
     EXPECT_EQ(bytes_between(pattern.all(), {0, 5, INT64_MAX - 3, INT64_MAX}), (std::vector<std::uint64_t>{5, 12, 3}));
     EXPECT_EQ(bytes_between(pattern.all(), {-50, 0, 1}), (std::vector<std::uint64_t>{0, 1}));
     EXPECT_EQ(bytes_between({}, {0, INT64_MAX}), (std::vector<std::uint64_t>{0}));
-    EXPECT_TRUE(touches(pattern.all(), INT64_MAX - 1, INT64_MAX));
-    EXPECT_TRUE(touches(pattern.all(), 10, INT64_MAX));
-    EXPECT_FALSE(touches(pattern.all(), 10, INT64_MAX - 10));
-    EXPECT_FALSE(touches(pattern.all(), -4096, 0));
-    EXPECT_TRUE(touches(pattern.all(), -4096, 1));
-    EXPECT_FALSE(touches({}, 0, INT64_MAX));
-    Pattern empty;
-    empty.add({{5, 0}});
-    EXPECT_FALSE(touches(empty.all(), 0, INT64_MAX));
 }
 
 }  // namespace

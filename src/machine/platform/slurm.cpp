@@ -6,9 +6,9 @@
 
 #include <fmt/core.h>
 
-#include "machine/figures.hpp"
 #include "machine/machine.hpp"
-#include "machine/switches.hpp"
+#include "machine/platform/figures.hpp"
+#include "machine/platform/switches.hpp"
 
 namespace tapioca::machine {
 

@@ -1,4 +1,4 @@
-#include "machine/platform_topology.hpp"
+#include "machine/platform/topology.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 
 #include "core/units.hpp"
-#include "machine/figures.hpp"
 #include "machine/machine.hpp"
-#include "machine/switches.hpp"
+#include "machine/platform/figures.hpp"
+#include "machine/platform/switches.hpp"
 
 namespace tapioca::machine {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/section.hpp"
+#include "machine/platform/section.hpp"
 #include "machine/topology/topology.hpp"
 
 namespace tapioca::machine {

@@ -4,9 +4,9 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "machine/figures.hpp"
-#include "machine/gateways.hpp"
 #include "machine/machine.hpp"
+#include "machine/platform/figures.hpp"
+#include "machine/platform/gateways.hpp"
 
 namespace tapioca::machine {
 

@@ -1,4 +1,4 @@
-#include "machine/section.hpp"
+#include "machine/platform/section.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/units.hpp"
-#include "machine/figures.hpp"
+#include "machine/platform/figures.hpp"
 
 namespace tapioca::machine {
 

@@ -1,4 +1,4 @@
-#include "machine/gateways.hpp"
+#include "machine/platform/gateways.hpp"
 
 #include <algorithm>
 #include <limits>

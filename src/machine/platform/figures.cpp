@@ -1,4 +1,4 @@
-#include "machine/figures.hpp"
+#include "machine/platform/figures.hpp"
 
 #include <array>
 #include <charconv>

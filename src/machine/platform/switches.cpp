@@ -1,4 +1,4 @@
-#include "machine/switches.hpp"
+#include "machine/platform/switches.hpp"
 
 #include <algorithm>
 #include <map>

@@ -8,10 +8,10 @@
 #include <fmt/core.h>
 
 #include "core/units.hpp"
-#include "machine/gateways.hpp"
 #include "machine/machine.hpp"
-#include "machine/platform_topology.hpp"
-#include "machine/section.hpp"
+#include "machine/platform/gateways.hpp"
+#include "machine/platform/section.hpp"
+#include "machine/platform/topology.hpp"
 
 namespace tapioca::machine {
 
