@@ -1,0 +1,185 @@
+// What Slurm knows of the network: a tree of switches above the job's hosts.
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "machine/figures.hpp"
+#include "machine/machine.hpp"
+#include "machine/switches.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+using Names = std::vector<std::string>;  // of the switches above a host, from the top
+
+/// "root.s1.n12" is a host n12 under switch s1 under root. Host names may have dots of their own.
+Names path_of(std::string const& address, std::string const& host)
+{
+    std::string_view switches = address;
+    auto const name = host.substr(0, host.find('.'));
+    if (switches == host || switches == name) return {};
+    if (auto const end = "." + host; switches.ends_with(end))
+        switches.remove_suffix(end.size());
+    else
+        switches = switches.substr(0, switches.rfind('.') == std::string_view::npos ? 0 : switches.rfind('.'));
+    Names path;
+    while (!switches.empty()) {
+        auto const dot = switches.find('.');
+        path.emplace_back(switches.substr(0, dot));
+        switches = dot == std::string_view::npos ? std::string_view{} : switches.substr(dot + 1);
+    }
+    return path;
+}
+
+/// The switch above each switch and host of a topology.conf.
+struct Parents {
+    std::map<std::string, std::string> of_switch, of_host;
+};
+
+struct ConfLine {
+    int number = 0;
+    std::string text;
+};
+
+/// Without comments, with lines that a backslash continues put together.
+std::vector<ConfLine> conf_lines(std::string const& text)
+{
+    std::vector<ConfLine> lines;
+    bool continued = false;
+    int number = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        auto const end = std::min(text.find('\n', at), text.size());
+        auto line = text.substr(at, end - at);
+        at = end + 1;
+        ++number;
+        line.erase(std::min(line.find('#'), line.size()));
+        while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+        bool const continues = line.ends_with('\\');
+        if (continues) line.back() = ' ';
+        if (continued)
+            lines.back().text += ' ' + line;
+        else
+            lines.push_back({number, line});
+        continued = continues;
+    }
+    return lines;
+}
+
+std::map<std::string, std::string> conf_keys(std::string const& line)
+{
+    std::map<std::string, std::string> keys;
+    std::size_t at = 0;
+    while (at < line.size()) {
+        auto const begin = line.find_first_not_of(" \t\r", at);
+        if (begin == std::string::npos) break;
+        auto const end = std::min(line.find_first_of(" \t\r", begin), line.size());
+        auto const equals = std::min(line.find('=', begin), end);
+        auto key = line.substr(begin, equals - begin);
+        std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+        keys[key] = equals < end ? line.substr(equals + 1, end - equals - 1) : "";
+        at = end;
+    }
+    return keys;
+}
+
+core::Result<Parents> parse_conf(std::string const& text)
+{
+    Parents parents;
+    for (auto const& line : conf_lines(text)) {
+        auto const keys = conf_keys(line.text);
+        if (keys.count("switchname") == 0) continue;  // another plugin's, or an include
+        for (auto const& [key, above] : {std::pair{"switches", &parents.of_switch}, {"nodes", &parents.of_host}}) {
+            auto const found = keys.find(key);
+            if (found == keys.end()) continue;
+            auto const names = expand_hosts(found->second);
+            if (!names)
+                return core::fail(Errc::setting, fmt::format("topology.conf:{}: {}", line.number, names.error().text));
+            for (auto const& name : *names) above->emplace(name, keys.at("switchname"));
+        }
+    }
+    return parents;
+}
+
+core::Result<std::vector<Names>> conf_paths(std::string const& text, std::vector<std::string> const& hosts)
+{
+    auto const parents = parse_conf(text);
+    if (!parents) return tl::unexpected(parents.error());
+    std::vector<Names> paths;
+    for (auto const& host : hosts) {
+        Names path;
+        auto above = parents->of_host.find(host);
+        if (above == parents->of_host.end()) above = parents->of_host.find(host.substr(0, host.find('.')));
+        if (above != parents->of_host.end()) {
+            path.push_back(above->second);
+            for (auto up = parents->of_switch.find(path.back()); up != parents->of_switch.end();
+                 up = parents->of_switch.find(path.back())) {
+                path.push_back(up->second);
+                if (path.size() > parents->of_switch.size() + 1)
+                    return core::fail(Errc::setting,
+                                      fmt::format("topology.conf: switch {} is above itself", up->second));
+            }
+            std::reverse(path.begin(), path.end());
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+/// Names as numbers, and without the levels above a common switch, which are in nobody's way.
+std::vector<std::vector<int>> tree_of(std::vector<Names> const& names)
+{
+    std::map<std::string, int> numbers;
+    std::vector<Path> paths;
+    for (auto const& way : names) {
+        auto& path = paths.emplace_back();
+        for (auto const& name : way)
+            path.push_back(numbers.emplace(name, static_cast<int>(numbers.size())).first->second);
+    }
+    auto levels = number_switches(std::move(paths));
+    auto const common = [](std::vector<int> const& level) {
+        return std::all_of(level.begin(), level.end(), [&](int number) { return number == level.front(); });
+    };
+    while (levels.size() > 1 && common(levels[levels.size() - 2])) levels.pop_back();
+    return levels;
+}
+
+}  // namespace
+
+core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std::vector<std::string> const& addresses,
+                                     std::string const& topology_conf)
+{
+    if (hosts.empty()) return core::fail(Errc::invalid_argument, "a machine has at least one host");
+    std::vector<Names> paths;
+    std::string source = "Slurm's topology addresses";
+    if (addresses.size() == hosts.size())
+        for (std::size_t i = 0; i < hosts.size(); ++i) paths.push_back(path_of(addresses[i], hosts[i]));
+    auto const nothing = [&] { return std::all_of(paths.begin(), paths.end(), [](auto& p) { return p.empty(); }); };
+    if (nothing() && !topology_conf.empty()) {
+        auto found = conf_paths(topology_conf, hosts);
+        if (!found) return tl::unexpected(found.error());
+        paths = std::move(*found);
+        source = "Slurm's topology.conf";
+    }
+
+    Machine machine;
+    machine.name = "this job's hosts";
+    if (std::set<std::string>(hosts.begin(), hosts.end()).size() == hosts.size()) machine.hosts = hosts;
+    auto switches = nothing() ? std::vector<std::vector<int>>{} : tree_of(paths);
+    if (switches.size() < 2) {
+        machine.topology = make_flat(static_cast<int>(hosts.size()), assumed_level("link"));
+    } else {
+        std::vector<Level> levels;
+        for (std::size_t level = 0; level < switches.size(); ++level)
+            levels.push_back(assumed_level(fmt::format("level {}", level + 1)));
+        machine.topology = make_fat_tree(std::move(switches), std::move(levels));
+    }
+    machine.origin =
+        fmt::format("{}; latency and bandwidth assumed", machine.topology->kind() == "flat" ? "hosts' names" : source);
+    return machine;
+}
+
+}  // namespace tapioca::machine

@@ -1,0 +1,610 @@
+// Platform files: what they say, what is refused and how, and the machine that hosts' names and Slurm describe.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "core/units.hpp"
+#include "machine/figures.hpp"
+#include "machine/machine.hpp"
+
+namespace tapioca::machine {
+namespace {
+
+using Strings = std::vector<std::string>;
+using Ints = std::vector<int>;
+
+Machine parsed(std::string const& text)
+{
+    auto machine = parse_platform(text, "x.toml");
+    EXPECT_TRUE(machine) << machine.error().text << '\n' << text;
+    return machine.value();
+}
+
+Machine shipped(std::string const& name)
+{
+    auto const text = read_platform(name);
+    EXPECT_TRUE(text) << text.error().text;
+    auto machine = parse_platform(text->text, text->path);
+    EXPECT_TRUE(machine) << machine.error().text;
+    return machine.value();
+}
+
+std::string refusal(std::string const& text)
+{
+    auto const machine = parse_platform(text, "x.toml");
+    if (machine) return "accepted";
+    EXPECT_EQ(machine.error().code, Errc::setting);
+    return machine.error().text;
+}
+
+std::string const flat4 = "[topology]\nkind = \"flat\"\nnodes = 4\n";
+
+std::string with(std::string const& more)
+{
+    return flat4 + more + '\n';
+}
+std::string topology(std::string const& lines)
+{
+    return "[topology]\n" + lines + '\n';
+}
+
+TEST(Figures, AreWrittenWithUnits)
+{
+    EXPECT_EQ(parse_bandwidth("12.5GiB/s"), 12.5 * 1073741824);
+    EXPECT_EQ(parse_bandwidth("1.8GB/s"), 1.8e9);
+    EXPECT_EQ(parse_bandwidth("200Mbit/s"), 25e6);
+    EXPECT_EQ(parse_bandwidth("56 Gbit/s"), 7e9);
+    EXPECT_EQ(parse_latency("30ms"), 30e-3);
+    EXPECT_EQ(parse_latency("1.5us"), 1.5e-6);
+    EXPECT_EQ(parse_latency("80ns"), 80e-9);
+    EXPECT_EQ(parse_latency("2s"), 2);
+    for (auto const* const text : {"", "GB/s", "1", "1GB", "1 GB /s", "1gb/s", "nanGB/s", "infGB/s", "1GB/s "})
+        EXPECT_EQ(parse_bandwidth(text), std::nullopt) << text;
+    for (auto const* const text : {"", "us", "1", "1 m", "nans", "0x1s", "1us1"})
+        EXPECT_EQ(parse_latency(text), std::nullopt) << text;
+}
+
+TEST(Figures, AreShownSoThatTheyParseToTheSame)
+{
+    EXPECT_EQ(bandwidth_value(1.8e9), "\"1.8GB/s\"");
+    EXPECT_EQ(bandwidth_value(12.5 * 1073741824), "\"12.5GiB/s\"");
+    EXPECT_EQ(latency_value(1.5e-6), "\"1.5us\"");
+    EXPECT_EQ(latency_value(0), "0");
+    EXPECT_EQ(bandwidth_value(1.0 / 3), "0.3333333333333333");
+    EXPECT_EQ(bytes_value(16.0 * core::GiB), "\"16GiB\"");
+    EXPECT_EQ(bytes_value(1000), "1000");
+}
+
+TEST(Platform, HoldsAllThatTheDocumentationTells)
+{
+    auto const machine = parsed(R"(
+name = "example"
+hosts = "n[0-7]"
+[node]
+cores = 48
+[topology]
+kind = "torus"
+nodes = 8
+dimensions = [2, 4]
+[[topology.level]]
+name = "wire"
+latency = "1.5us"
+bandwidth = "100Gbit/s"
+[gateways]
+block = 4
+per_block = [1]
+bandwidth = "1GB/s"
+[[tier]]
+name = "hbm"
+place = "2,3"
+bandwidth = "400GB/s"
+latency = 1e-7
+capacity = "16GiB"
+[[tier]]
+name = "nvr"
+kind = "ssd"
+directory = "/local"
+write_bandwidth = "1GB/s"
+read_bandwidth = 2_000_000_000
+capacity = 1000
+persistency = "permanent"
+origin = "measured"
+[storage]
+type = "lustre"
+block = "1MiB"
+stripe = "8MiB"
+stripe_count = 48
+write_streams = 10
+read_streams = 20
+write_bandwidth = "1GB/s"
+read_bandwidth = "2GB/s"
+remote = true
+[settings]
+buffersize = "16MiB"
+buffers = 3
+devnull = false
+)");
+    EXPECT_EQ(machine.name, "example");
+    EXPECT_EQ(machine.origin, "platform file x.toml");
+    EXPECT_EQ(machine.cores, 48);
+    EXPECT_EQ(machine.hosts.at(7), "n7");
+    EXPECT_EQ(machine.topology->dimensions(), (Ints{2, 4}));
+    EXPECT_EQ(machine.topology->levels()[0].name, "wire");
+    EXPECT_EQ(machine.topology->levels()[0].latency_s, 1.5e-6);
+    EXPECT_EQ(machine.topology->levels()[0].bandwidth, 12.5e9);
+    EXPECT_EQ(machine.gateways.nodes, (Ints{1, 5}));
+    EXPECT_EQ(machine.gateways.hops, (Ints{2, 1, 2, 3, 2, 1, 2, 3}));
+    EXPECT_EQ(machine.gateways.link.bandwidth, 1e9);
+    EXPECT_EQ(machine.gateways.link.latency_s, 1.5e-6);
+    ASSERT_EQ(machine.tiers.size(), 2U);
+    auto const& hbm = machine.tiers[0];
+    EXPECT_EQ(hbm.kind, "numa");
+    EXPECT_EQ(hbm.place, "2,3");
+    EXPECT_EQ(hbm.read_bandwidth.value, 400e9);
+    EXPECT_EQ(hbm.read_bandwidth.origin, Origin::platform);
+    EXPECT_EQ(hbm.capacity_bytes.value, 16.0 * core::GiB);
+    EXPECT_EQ(hbm.persistency, Persistency::none);
+    auto const& nvr = machine.tiers[1];
+    EXPECT_EQ(nvr.kind, "ssd");
+    EXPECT_EQ(nvr.place, "/local");
+    EXPECT_EQ(nvr.write_bandwidth.value, 1e9);
+    EXPECT_EQ(nvr.read_bandwidth.value, 2e9);
+    EXPECT_EQ(nvr.write_bandwidth.origin, Origin::measured);
+    EXPECT_EQ(nvr.latency_s.origin, Origin::assumed);  // not given
+    EXPECT_EQ(nvr.persistency, Persistency::permanent);
+    ASSERT_TRUE(machine.storage);
+    EXPECT_EQ(machine.storage->name, "lustre");
+    EXPECT_EQ(machine.storage->block_bytes, 1 << 20);
+    EXPECT_EQ(machine.storage->stripe_bytes, 8 << 20);
+    EXPECT_EQ(machine.storage->stripe_count, 48);
+    EXPECT_EQ(machine.storage->contended_write_bw, 10e9);
+    EXPECT_EQ(machine.storage->read_bw, 2e9);
+    EXPECT_TRUE(machine.storage->remote);
+    EXPECT_EQ(machine.settings, (std::vector<std::pair<std::string, std::string>>{
+                                    {"buffers", "3"}, {"buffersize", "16MiB"}, {"devnull", "false"}}));
+}
+
+TEST(Platform, TheExampleInTheDocumentationIsOne)
+{
+    namespace fs = std::filesystem;
+    auto const platforms = fs::canonical(read_platform("mira").value().path).parent_path();  // those of the source tree
+    std::ifstream page(platforms.parent_path() / "docs" / "platforms.md");
+    std::string text;
+    bool inside = false;
+    for (std::string line; std::getline(page, line);) {
+        if (line.starts_with("```"))
+            inside = line == "```toml";
+        else if (inside)
+            text += line + '\n';
+    }
+    auto const machine = parsed(text);
+    EXPECT_EQ(machine.name, "garden");
+    EXPECT_EQ(machine.tiers.size(), 2U);
+}
+
+TEST(Platform, WithoutFiguresOfItsLinksSaysThatTheyAreAssumed)
+{
+    auto const machine = parsed(flat4);
+    EXPECT_EQ(machine.name, "x");
+    EXPECT_EQ(machine.origin, "platform file x.toml; latency or bandwidth of links assumed");
+    EXPECT_EQ(machine.topology->levels()[0].bandwidth, 12.5e9);
+    EXPECT_TRUE(machine.gateways.hops.empty());
+    EXPECT_FALSE(machine.storage);
+}
+
+TEST(Platform, TheLastLevelGivenHoldsForTheRest)
+{
+    auto const tree =
+        parsed(topology("kind = \"fat_tree\"\narity = [4, 2, 2]\n[[topology.level]]\nlatency = \"2us\"\n"
+                        "bandwidth = \"1GB/s\"\n[[topology.level]]\nlatency = \"3us\"\nbandwidth = 5e9"));
+    ASSERT_EQ(tree.topology->levels().size(), 3U);
+    EXPECT_EQ(tree.topology->levels()[2].name, "level 3");
+    EXPECT_EQ(tree.topology->levels()[2].latency_s, 3e-6);
+    EXPECT_EQ(tree.topology->nodes(), 16);
+    EXPECT_EQ(tree.topology->hops(0, 15), (Ints{2, 2, 2}));
+}
+
+TEST(Platform, SwitchesAreNestedListsOfHostsOrNumbers)
+{
+    auto const named = parsed(topology("kind = \"fat_tree\"\nswitches = [[\"n[0-1]\"], [\"n2\", \"n3\"]]"));
+    EXPECT_EQ(named.hosts, (Strings{"n0", "n1", "n2", "n3"}));
+    EXPECT_EQ(named.topology->distance(0, 1), 2);
+    EXPECT_EQ(named.topology->distance(1, 2), 4);
+    auto const ordered =
+        parsed("hosts = \"n[0-3]\"\n" + topology("kind = \"fat_tree\"\nswitches = [[\"n3\", \"n0\"], [\"n[1-2]\"]]"));
+    EXPECT_EQ(ordered.hosts.front(), "n0");
+    EXPECT_EQ(ordered.topology->distance(0, 3), 2);
+    auto const uneven = parsed(topology("kind = \"fat_tree\"\nswitches = [[[0, 1], [2]], 3, 4]"));
+    EXPECT_EQ(uneven.topology->distance(0, 1), 2);
+    EXPECT_EQ(uneven.topology->distance(0, 2), 4);
+    EXPECT_EQ(uneven.topology->distance(0, 3), 6);
+    EXPECT_EQ(uneven.topology->distance(3, 4), 2);
+}
+
+TEST(Platform, GatewaysWithoutBlocksServeAll)
+{
+    auto const ring = parsed(topology("kind = \"torus\"\ndimensions = [8]") + "[gateways]\nnodes = [6, 1, 6]\n");
+    EXPECT_EQ(ring.gateways.nodes, (Ints{1, 6}));
+    EXPECT_EQ(ring.gateways.hops, (Ints{2, 1, 2, 3, 3, 2, 1, 2}));
+}
+
+TEST(Platform, AllOfMiraIsReadQuickly)
+{
+    auto const line = topology("kind = \"torus\"\nnodes = 49152\ndimensions = [8, 12, 16, 16, 2]");
+    auto const psets = parsed(line + "[gateways]\nblock = 128\nper_block = [0, 64]\n");
+    EXPECT_EQ(psets.gateways.nodes.size(), 768U);
+    auto const all = parsed(line + "[gateways]\nnodes = [0, 24576]\n");
+    EXPECT_EQ(*std::max_element(all.gateways.hops.begin(), all.gateways.hops.end()), 1 + 2 + 6 + 8 + 8 + 1);
+}
+
+struct Bad {
+    std::string text, line;
+};
+
+TEST(Platform, RefusesBadInputWithOneLineThatSaysWhere)
+{
+    std::vector<Bad> const cases = {
+        {"[topology", "x.toml:1:10: Error while parsing table header: encountered end-of-file"},
+        {flat4 + "nodes = 5\n",
+         "x.toml:4:9: Error while parsing key-value pair: cannot redefine existing integer 'nodes'"},
+        {"", "x.toml:1:1: topology is missing"},
+        {"topology = 3", "x.toml:1:12: topology must be a table: [topology]"},
+        {"[topolgy]", "x.toml:1:2: unknown key 'topolgy': did you mean 'topology'?"},
+        {with("zzzzzzzzzz = 1"), "x.toml:4:1: unknown key 'zzzzzzzzzz' in [topology]: there are kind, nodes, level"},
+        {topology("kind = \"flat\"\nnode = 4"), "x.toml:3:1: unknown key 'node' in [topology]: did you mean 'nodes'?"},
+        {with("dimensions = [4]"), "x.toml:4:1: unknown key 'dimensions' in [topology]: there are kind, nodes, level"},
+        {with("[[topology.level]]\nlatancy = 1"),
+         "x.toml:5:1: unknown key 'latancy' in [[topology.level]]: did you mean 'latency'?"},
+        {with("[gateways]\nhop = [1]"), "x.toml:5:1: unknown key 'hop' in [gateways]: did you mean 'hops'?"},
+        {with("[[tier]]\nnam = 'dram'"), "x.toml:5:1: unknown key 'nam' in [[tier]]: did you mean 'name'?"},
+        {with("[storage]\ntyp = 'gpfs'"), "x.toml:5:1: unknown key 'typ' in [storage]: did you mean 'type'?"},
+        {with("[node]\ncore = 4"), "x.toml:5:1: unknown key 'core' in [node]: did you mean 'cores'?"},
+        {"[topology]", "x.toml:1:1: topology.kind is missing"},
+        {topology("kind = \"tours\""),
+         "x.toml:2:8: topology.kind 'tours' is unknown: did you mean 'torus'? There are "
+         "flat, torus, dragonfly, fat_tree, matrix"},
+        {topology("kind = 4"), "x.toml:2:8: topology.kind must be a string"},
+        {topology("kind = \"flat\""), "x.toml:1:1: topology.nodes is missing"},
+        {topology("kind = \"flat\"\nnodes = \"4\""),
+         "x.toml:3:9: topology.nodes must be a whole number from 1 to 1000000"},
+        {topology("kind = \"flat\"\nnodes = 0"), "x.toml:3:9: topology.nodes must be a whole number from 1 to 1000000"},
+        {topology("kind = \"flat\"\nnodes = 1000001"),
+         "x.toml:3:9: topology.nodes must be a whole number from 1 to 1000000"},
+        {topology("kind = \"torus\"\nnodes = 9\ndimensions = [2, 4]"),
+         "x.toml:4:14: topology.dimensions multiplies up to 8 nodes, topology.nodes is 9"},
+        {topology("kind = \"torus\"\ndimensions = [1000000, 1000000, 1000000, 1000000]"),
+         "x.toml:3:14: topology.dimensions multiplies up to more than 1000000 nodes"},
+        {topology("kind = \"torus\"\ndimensions = [4, 0]"),
+         "x.toml:3:18: topology.dimensions must be a whole number from 1 to 1000000"},
+        {topology("kind = \"torus\"\ndimensions = []"),
+         "x.toml:3:14: topology.dimensions must list the torus's sizes, such as [4, 4, 8]"},
+        {topology("kind = \"torus\"\ndimensions = 8"),
+         "x.toml:3:14: topology.dimensions must be a list of whole numbers"},
+        {topology("kind = \"torus\"\ndimensions = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+         "x.toml:3:14: topology.dimensions has more than 16 sizes"},
+        {topology("kind = \"dragonfly\"\ngroups = 2\nrows = 2\ncolumns = 2"),
+         "x.toml:1:1: topology.nodes_per_router is missing"},
+        {topology("kind = \"dragonfly\"\nnodes = 7\ngroups = 2\nrows = 1\ncolumns = 2\nnodes_per_router = 2"),
+         "x.toml:4:10: topology.groups multiplies up to 8 nodes, topology.nodes is 7"},
+        {topology("kind = \"fat_tree\""),
+         "x.toml:1:1: topology.arity or topology.switches must be given, and not both"},
+        {topology("kind = \"fat_tree\"\nnodes = 9\narity = [4, 2]"),
+         "x.toml:4:9: topology.arity multiplies up to 8 nodes, topology.nodes is 9"},
+        {topology("kind = \"fat_tree\"\nswitches = [[0, 1], [1]]"), "x.toml:3:12: topology.switches has node 1 twice"},
+        {topology("kind = \"fat_tree\"\nswitches = [[0, 1], [3]]"),
+         "x.toml:3:12: topology.switches has 3 nodes, so that there is no node 3"},
+        {topology("kind = \"fat_tree\"\nswitches = [[\"a\", \"b\"], [\"a\"]]"),
+         "x.toml:3:12: topology.switches has node 'a' twice"},
+        {topology("kind = \"fat_tree\"\nswitches = [[\"a\", 1]]"),
+         "x.toml:3:19: topology.switches must hold either host names or node numbers"},
+        {topology("kind = \"fat_tree\"\nswitches = [[], [1]]"),
+         "x.toml:3:13: topology.switches has a switch with nothing below it"},
+        {topology("kind = \"fat_tree\"\nswitches = [1.5]"),
+         "x.toml:3:13: topology.switches must hold lists, host names or node numbers"},
+        {"hosts = \"a,b\"\n" + topology("kind = \"fat_tree\"\nswitches = [\"a\", \"c\"]"),
+         "x.toml:4:12: topology.switches has 'c', which is not in hosts"},
+        {topology("kind = \"matrix\"\ndistances = [[0, 1], [1]]"),
+         "x.toml:3:13: topology.distances must be square: row 1 has 1 of 2 numbers"},
+        {topology("kind = \"matrix\"\ndistances = [[0, 1], [2, 0]]"),
+         "x.toml:3:13: topology.distances must be symmetric: 1 from node 0 to 1, 2 back"},
+        {topology("kind = \"matrix\"\ndistances = [[0, 0], [0, 0]]"),
+         "x.toml:3:13: topology.distances must be at least 1 between nodes 0 and 1"},
+        {topology("kind = \"matrix\"\ndistances = [[1]]"),
+         "x.toml:3:13: topology.distances must be 0 from node 0 to itself"},
+        {topology("kind = \"matrix\"\nnodes = 3\ndistances = [[0, 1], [1, 0]]"),
+         "x.toml:4:13: topology.distances multiplies up to 2 nodes, topology.nodes is 3"},
+        {with("[[topology.level]]\n[[topology.level]]"),
+         "x.toml:4:1: topology.level has 2 entries, 1 is the most here"},
+        {with("[[topology.level]]\nlatency = \"-1us\""),
+         "x.toml:5:11: topology.level.latency must be a latency of at least 0 such as \"1.5us\", \"30ms\" or a number "
+         "of "
+         "seconds"},
+        {with("[gateways]\nnodes = [4]"), "x.toml:5:10: gateways.nodes must be a whole number from 0 to 3"},
+        {with("[gateways]\nnodes = [-1]"), "x.toml:5:10: gateways.nodes must be a whole number from 0 to 3"},
+        {with("[gateways]\nlatency = 1"),
+         "x.toml:4:1: gateways.nodes is empty or missing, and so are per_block and hops"},
+        {with("[gateways]\nblock = 3\nper_block = [0]"), "x.toml:5:9: gateways.block of 3 does not divide 4 nodes"},
+        {with("[gateways]\nblock = 2\nper_block = [2]"),
+         "x.toml:6:14: gateways.per_block must be a whole number from 0 to 1"},
+        {with("[gateways]\nper_block = [0]"), "x.toml:5:13: gateways.per_block needs gateways.block"},
+        {with("[gateways]\nblock = 2\nnodes = [0]"), "x.toml:6:9: gateways.nodes leaves a block without a gateway"},
+        {with("[gateways]\nblock = 2\nnodes = [0]\nper_block = [0]"),
+         "x.toml:7:13: gateways.per_block cannot be given with gateways.nodes"},
+        {with("[gateways]\nhops = [1, 2]"), "x.toml:5:8: gateways.hops has 2 numbers for 4 nodes"},
+        {"hosts = \"n[0-6]\"\n" + topology("kind = \"flat\"\nnodes = 8"),
+         "x.toml:1:9: hosts has 7 names, the topology 8 nodes"},
+        {"hosts = \"n[0-2],n1\"\n" + flat4, "x.toml:1:9: hosts has 'n1' twice"},
+        {"hosts = \"n[0-\"\n" + flat4, "x.toml:1:9: hosts has a bad host list 'n[0-': a '[' without its ']'"},
+        {"hosts = 4\n" + flat4, "x.toml:1:9: hosts must be a host list such as \"n[0-7]\", or several"},
+        {with("[[tier]]"), "x.toml:4:1: tier.name is missing"},
+        {"tier = 3\n" + flat4, "x.toml:1:8: tier must be tables: [[tier]]"},
+        {with("[[tier]]\nname = \"dram\"\n[[tier]]\nname = \"dram\""),
+         "x.toml:7:8: tier.name 'dram' is taken by an earlier tier"},
+        {with("[[tier]]\nname = \"nvr\""), "x.toml:4:1: tier.kind is missing: tier 'nvr' may be dram, numa or ssd"},
+        {with("[[tier]]\nname = \"nvr\"\nkind = \"sdd\""),
+         "x.toml:6:8: tier.kind 'sdd' is unknown: did you mean 'ssd'? There are dram, numa, ssd"},
+        {with("[[tier]]\nname = \"ssd\"\npersistency = \"jobs\""),
+         "x.toml:6:15: tier.persistency 'jobs' is unknown: did you mean 'job'? There are none, job, permanent"},
+        {with("[[tier]]\nname = \"ssd\"\ncapacity = \"16XB\""),
+         "x.toml:6:12: tier.capacity must be a positive number of bytes such as 16777216 or \"16MiB\""},
+        {with("[storage]"), "x.toml:4:1: storage.type is missing"},
+        {with("[storage]\ntype = \"gpfs\"\nblock = 5000"),
+         "x.toml:6:9: storage.block must be a power of two from 512 bytes to 1 GiB"},
+        {with("[storage]\ntype = \"gpfs\"\nremote = 1"), "x.toml:6:10: storage.remote must be true or false"},
+        {with("[settings]\nbuffers = [2]"),
+         "x.toml:5:11: settings.buffers must be a string, a whole number, true or false"},
+    };
+    for (auto const& bad : cases) EXPECT_EQ(refusal(bad.text), bad.line) << bad.text;
+    for (auto const* const value : {"0", "-1", "nan", "inf", "-inf", "\"0GB/s\"", "\"-1GB/s\"", "\"nanGB/s\"",
+                                    "\"1e308TB/s\"", "\"fast\"", "true", "[]"})
+        EXPECT_EQ(refusal(with(std::string("[[topology.level]]\nbandwidth = ") + value)),
+                  "x.toml:5:13: topology.level.bandwidth must be a positive bandwidth such as \"12.5GiB/s\", "
+                  "\"200Mbit/s\" or a number of bytes per second")
+            << value;
+}
+
+void expect_same(Machine const& a, Machine const& b)
+{
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.cores, b.cores);
+    EXPECT_EQ(a.hosts, b.hosts);
+    EXPECT_EQ(a.settings, b.settings);
+    EXPECT_EQ(a.topology->kind(), b.topology->kind());
+    EXPECT_EQ(a.topology->dimensions(), b.topology->dimensions());
+    int const nodes = a.topology->nodes();
+    ASSERT_EQ(nodes, b.topology->nodes());
+    for (int from = 0; from < nodes; from += 1 + nodes / 50)
+        for (int to = 0; to < nodes; ++to) EXPECT_EQ(a.topology->hops(from, to), b.topology->hops(from, to));
+    ASSERT_EQ(a.topology->levels().size(), b.topology->levels().size());
+    for (std::size_t i = 0; i < a.topology->levels().size(); ++i) {
+        EXPECT_EQ(a.topology->levels()[i].name, b.topology->levels()[i].name);
+        EXPECT_EQ(a.topology->levels()[i].latency_s, b.topology->levels()[i].latency_s);
+        EXPECT_EQ(a.topology->levels()[i].bandwidth, b.topology->levels()[i].bandwidth);
+    }
+    EXPECT_EQ(a.gateways.nodes, b.gateways.nodes);
+    EXPECT_EQ(a.gateways.block, b.gateways.block);
+    EXPECT_EQ(a.gateways.hops, b.gateways.hops);
+    EXPECT_EQ(a.gateways.link.latency_s, b.gateways.link.latency_s);
+    EXPECT_EQ(a.gateways.link.bandwidth, b.gateways.link.bandwidth);
+    ASSERT_EQ(a.tiers.size(), b.tiers.size());
+    for (std::size_t i = 0; i < a.tiers.size(); ++i) {
+        EXPECT_EQ(a.tiers[i].name, b.tiers[i].name);
+        EXPECT_EQ(a.tiers[i].kind, b.tiers[i].kind);
+        EXPECT_EQ(a.tiers[i].place, b.tiers[i].place);
+        EXPECT_EQ(a.tiers[i].latency_s.value, b.tiers[i].latency_s.value);
+        EXPECT_EQ(a.tiers[i].write_bandwidth.value, b.tiers[i].write_bandwidth.value);
+        EXPECT_EQ(a.tiers[i].write_bandwidth.origin, b.tiers[i].write_bandwidth.origin);
+        EXPECT_EQ(a.tiers[i].read_bandwidth.value, b.tiers[i].read_bandwidth.value);
+        EXPECT_EQ(a.tiers[i].capacity_bytes.value, b.tiers[i].capacity_bytes.value);
+        EXPECT_EQ(a.tiers[i].persistency, b.tiers[i].persistency);
+    }
+    ASSERT_EQ(a.storage.has_value(), b.storage.has_value());
+    if (!a.storage) return;
+    EXPECT_EQ(a.storage->name, b.storage->name);
+    EXPECT_EQ(a.storage->block_bytes, b.storage->block_bytes);
+    EXPECT_EQ(a.storage->stripe_bytes, b.storage->stripe_bytes);
+    EXPECT_EQ(a.storage->stripe_count, b.storage->stripe_count);
+    EXPECT_EQ(a.storage->write_streams, b.storage->write_streams);
+    EXPECT_EQ(a.storage->read_streams, b.storage->read_streams);
+    EXPECT_EQ(a.storage->write_bw, b.storage->write_bw);
+    EXPECT_EQ(a.storage->contended_write_bw, b.storage->contended_write_bw);
+    EXPECT_EQ(a.storage->read_bw, b.storage->read_bw);
+    EXPECT_EQ(a.storage->remote, b.storage->remote);
+}
+
+TEST(Platform, IsGivenBackByItsText)
+{
+    std::vector<Machine> machines;
+    for (auto const& name : shipped_platforms()) machines.push_back(shipped(name));
+    machines.push_back(parsed(topology("kind = \"fat_tree\"\nswitches = [[[0, 4], [2]], 3, 1]")));
+    machines.push_back(parsed(topology("kind = \"fat_tree\"\nswitches = [[[[\"b\", \"a\"]], \"c\"]]")));
+    machines.push_back(parsed("name = \"a \\\"b\\\" \\u0001 \\\\\"\nhosts = \"b,a\"\n" +
+                              topology("kind = \"fat_tree\"\nswitches = [[\"a\"], [\"b\"]]")));
+    machines.push_back(
+        parsed(with("[gateways]\nnodes = [1]\nhops = [4, 3, 2, 1]\n[settings]\na = 'x'\n\"b c\" = true\n"
+                    "[[tier]]\nname = 'numa:2'\nbandwidth = 0.3\norigin = 'measured'")));
+    for (auto const& machine : machines) {
+        auto const text = to_toml(machine);
+        auto const again = parse_platform(text, "y.toml");
+        ASSERT_TRUE(again) << again.error().text << '\n' << text;
+        expect_same(machine, *again);
+    }
+}
+
+TEST(Shipped, AllParseAndSayWhatTheyAre)
+{
+    EXPECT_EQ(shipped_platforms(), (Strings{"cooley", "fat-tree", "laptop", "mira", "paper-toy", "theta"}));
+    for (auto const& name : shipped_platforms()) EXPECT_EQ(shipped(name).name, name);
+}
+
+TEST(Shipped, MiraHasTwoBridgesInEveryPset)
+{
+    auto const mira = shipped("mira");
+    EXPECT_EQ(mira.topology->nodes(), 4096);
+    EXPECT_EQ(mira.gateways.nodes.size(), 64U);
+    EXPECT_EQ(mira.gateways.hops[0], 1);
+    EXPECT_EQ(mira.gateways.hops[1], 2);
+    EXPECT_EQ(mira.gateways.hops[64], 1);
+    EXPECT_EQ(mira.storage->block_bytes, 8 << 20);
+    EXPECT_DOUBLE_EQ(mira.storage->contended_write_bw, 89.6e9);
+}
+
+TEST(Shipped, ThetaHasThreeTiersAndNoKnownGateways)
+{
+    auto const theta = shipped("theta");
+    EXPECT_EQ(theta.topology->nodes(), 3456);
+    EXPECT_TRUE(theta.gateways.hops.empty());
+    ASSERT_EQ(theta.tiers.size(), 3U);
+    EXPECT_EQ(theta.tiers[0].name, "hbm");
+    EXPECT_EQ(theta.tiers[2].capacity_bytes.value, 128.0 * core::GiB);
+    EXPECT_EQ(theta.storage->stripe_count, 48);
+}
+
+TEST(Shipped, TheToyHasThePapersDistancesAndFigures)
+{
+    auto const toy = shipped("paper-toy");
+    for (int node = 0; node < 4; ++node) {
+        int sum = 0;
+        for (int other = 0; other < 4; ++other) sum += toy.topology->distance(node, other);
+        EXPECT_EQ(sum, (Ints{16, 13, 19, 14}[node]));
+    }
+    EXPECT_EQ(toy.gateways.hops, (Ints{3, 2, 5, 2}));
+    EXPECT_EQ(toy.tiers[2].write_bandwidth.value, 0.15 * 1073741824);
+    EXPECT_EQ(toy.tiers[2].persistency, Persistency::job);
+}
+
+TEST(Shipped, ANameThatIsNotShippedGetsTheNearest)
+{
+    auto const text = read_platform("thetta");
+    ASSERT_FALSE(text);
+    EXPECT_EQ(text.error().text,
+              "platform 'thetta' is not shipped: did you mean 'theta'? There are cooley, fat-tree, laptop, mira, "
+              "paper-toy, theta; a file of your own is named as a path");
+}
+
+TEST(Shipped, APathIsReadAsItIs)
+{
+    std::ofstream("own.toml") << flat4;
+    auto const own = read_platform("own.toml");
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->text, flat4);
+    EXPECT_EQ(own->path, "own.toml");
+    EXPECT_TRUE(read_platform("./own.toml"));
+    auto const none = read_platform("none.toml");
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().text, "platform file none.toml: No such file or directory");
+    EXPECT_EQ(none.error().code, Errc::not_found);
+    EXPECT_FALSE(read_platform("./"));
+}
+
+TEST(Hosts, ListsAreExpanded)
+{
+    auto const expanded = [](std::string_view list) { return expand_hosts(list).value(); };
+    EXPECT_EQ(expanded("n[0-3,7],login"), (Strings{"n0", "n1", "n2", "n3", "n7", "login"}));
+    EXPECT_EQ(expanded("n[08-10]"), (Strings{"n08", "n09", "n10"}));
+    EXPECT_EQ(expanded("r[0-1]n[1-2].x"), (Strings{"r0n1.x", "r0n2.x", "r1n1.x", "r1n2.x"}));
+    EXPECT_EQ(expanded("a,b"), (Strings{"a", "b"}));
+    EXPECT_EQ(expanded("n[0-999999]").size(), 1000000U);
+    for (auto const* const bad : {"", ",", "a,", "n[", "n]", "n[]", "n[1-]", "n[-1]", "n[3-1]", "n[a]", "n[0-1000000]",
+                                  "n[0-999]m[0-9999]", "n[0-99999999999999999999]", "n 1", "n[1,]"})
+        EXPECT_FALSE(expand_hosts(bad)) << bad;
+}
+
+TEST(Hosts, AreFoundByNameWithOrWithoutTheDomain)
+{
+    auto const machine = parsed("hosts = \"n[0-7]\"\n" + topology("kind = \"flat\""));
+    EXPECT_EQ(find_hosts(machine, {"n3", "n0"}).value(), (Ints{3, 0}));
+    EXPECT_EQ(find_hosts(machine, {"n3.cluster.org"}).value(), (Ints{3}));
+    auto const domains = parsed("hosts = \"n0.a,n1.a,n1.b\"\n" + topology("kind = \"flat\""));
+    EXPECT_EQ(find_hosts(domains, {"n0", "n1.b"}).value(), (Ints{0, 2}));
+    EXPECT_FALSE(find_hosts(domains, {"n1"}));  // which of them?
+}
+
+TEST(Hosts, AreTakenInOrderWhereTheMachineHasNoNames)
+{
+    EXPECT_EQ(find_hosts(parsed(flat4), {"a", "b", "c"}).value(), (Ints{0, 1, 2}));
+}
+
+TEST(Hosts, ThatAreNotThereAreNamed)
+{
+    auto machine = parsed("hosts = \"n[0-7]\"\n" + topology("kind = \"flat\""));
+    machine.name = "small";
+    EXPECT_EQ(find_hosts(machine, {"n1", "m3"}).error().text,
+              "host m3 of the job is not in small (n0, n1, n2, n3, ...)");
+    EXPECT_EQ(find_hosts(machine, Strings(9, "n1")).error().text, "the job has 9 nodes, small has 8");
+    machine.hosts.clear();
+    EXPECT_EQ(find_hosts(machine, Strings(9, "n1")).error().text, "the job has 9 nodes, small has 8");
+}
+
+TEST(Slurm, WithoutItsHelpAJobsHostsAreFlat)
+{
+    auto const machine = describe_hosts({"a", "b"}, {}, "").value();
+    EXPECT_EQ(machine.topology->kind(), "flat");
+    EXPECT_EQ(machine.hosts, (Strings{"a", "b"}));
+    EXPECT_EQ(machine.origin, "hosts' names; latency and bandwidth assumed");
+    EXPECT_EQ(describe_hosts({"a", "b"}, {"a", "b"}, "").value().topology->kind(), "flat");
+    EXPECT_EQ(describe_hosts({"a.x", "b.x"}, {"a.x", "b.x"}, "").value().topology->kind(), "flat");
+    EXPECT_TRUE(describe_hosts({"a", "a"}, {}, "").value().hosts.empty());  // nodes that one host pretends to be
+    EXPECT_FALSE(describe_hosts({}, {}, ""));
+}
+
+TEST(Slurm, AddressesBecomeATree)
+{
+    auto const machine = describe_hosts({"n1", "n2", "n3"}, {"root.s1.n1", "root.s2.n2", "root.s1.n3"}, "").value();
+    EXPECT_EQ(machine.topology->kind(), "fat_tree");
+    EXPECT_EQ(machine.topology->distance(0, 2), 2);
+    EXPECT_EQ(machine.topology->distance(0, 1), 4);
+    EXPECT_EQ(machine.origin, "Slurm's topology addresses; latency and bandwidth assumed");
+}
+
+TEST(Slurm, SwitchesAboveACommonOneAreInNobodysWay)
+{
+    auto const machine = describe_hosts({"n1", "n2"}, {"root.s1.n1", "root.s1.n2"}, "").value();
+    EXPECT_EQ(machine.topology->kind(), "flat");
+}
+
+TEST(Slurm, UnevenTreesAreFilledUp)
+{
+    auto const machine = describe_hosts({"n0", "n1", "n2", "n3", "n4", "n5"},
+                                        {"top.a.b.n0", "top.a.b.n1", "top.a.n2", "top.n3", "top.n4", "else.n5"}, "")
+                             .value();
+    EXPECT_EQ(machine.topology->levels().size(), 4U);
+    EXPECT_EQ(machine.topology->distance(0, 1), 2);
+    EXPECT_EQ(machine.topology->distance(0, 2), 4);
+    EXPECT_EQ(machine.topology->distance(0, 3), 6);
+    EXPECT_EQ(machine.topology->distance(3, 4), 2);
+    EXPECT_EQ(machine.topology->distance(0, 5), 8);
+}
+
+TEST(Slurm, TopologyConfBecomesATree)
+{
+    std::string const conf =
+        "# the machine's switches\n"
+        "SwitchName=s0 Nodes=n[0-1] LinkSpeed=100\n"
+        "switchname=s1   NODES=n[2-3]  # a comment\n"
+        "SwitchName=s2 \\\n  Nodes=n4\n"
+        "SWITCHNAME=m0 Switches=s[0-1]\n"
+        "SwitchName=top Switches=m0,s2\n";
+    auto const machine = describe_hosts({"n4.site", "n0", "n1", "n2"}, {}, conf).value();
+    EXPECT_EQ(machine.topology->kind(), "fat_tree");
+    EXPECT_EQ(machine.topology->distance(1, 2), 2);
+    EXPECT_EQ(machine.topology->distance(1, 3), 4);
+    EXPECT_EQ(machine.topology->distance(0, 1), 6);
+    EXPECT_EQ(machine.origin, "Slurm's topology.conf; latency and bandwidth assumed");
+    EXPECT_EQ(describe_hosts({"x", "y"}, {}, conf).value().topology->kind(), "flat");
+    EXPECT_EQ(describe_hosts({"n0", "x"}, {}, conf).value().topology->kind(), "fat_tree");
+    EXPECT_EQ(describe_hosts({"n0"}, {}, "BlockName=b Nodes=n0\n\n").value().topology->kind(), "flat");
+}
+
+TEST(Slurm, ABadTopologyConfIsRefused)
+{
+    EXPECT_EQ(describe_hosts({"n0"}, {}, "\nSwitchName=s Nodes=n[0\n").error().text,
+              "topology.conf:2: host list 'n[0': a '[' without its ']'");
+    EXPECT_EQ(describe_hosts({"n0"}, {}, "SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n").error().text,
+              "topology.conf: switch b is above itself");
+}
+
+}  // namespace
+}  // namespace tapioca::machine
