@@ -75,7 +75,7 @@ int columns_for(int count, double width, double height)
     for (int columns = 1; columns <= count; ++columns) {
         auto const rows = (count + columns - 1) / columns;
         auto const empty = static_cast<double>(rows * columns - count) / count;
-        auto const off = std::abs(std::log(columns * width / (rows * height) / aspect)) + 2 * empty;
+        auto const off = std::abs(std::log(columns * width / (rows * height) / aspect)) + 3 * empty;
         if (off < least) {
             least = off;
             best = columns;

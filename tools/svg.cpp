@@ -151,9 +151,12 @@ private:
         return most == sent.end() ? -1 : static_cast<int>(most->first);
     }
 
+    /// Frames leave no room for the tint of blocks.
+    [[nodiscard]] bool tinted() const { return machine_.gateways.block > 0 && layout_.frames.empty(); }
+
     void nodes()
     {
-        if (machine_.gateways.block > 0)
+        if (tinted())
             for (auto const& [node, x, y] : layout_.spots) {
                 auto const pad = gap(layout_.cell) / 2 + 0.26 * layout_.cell;  // up to the middle between neighbours
                 auto const side = layout_.cell + 2 * pad;
@@ -343,7 +346,7 @@ private:
             gateway(x + 9, y + 4, 13);
             line("gateway to the file system");
         }
-        if (machine_.gateways.block > 0) {
+        if (tinted()) {
             for (std::size_t i = 0; i < 2; ++i)
                 body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"8\" height=\"16\" fill=\"{}\"/>\n",
                                      x + 8 * static_cast<double>(i), y, tints[i]);
