@@ -375,10 +375,11 @@ private:
     {
         for (auto const& level : machine_.topology->levels()) {
             if (level.bandwidth <= 0) continue;
-            auto const giga = level.bandwidth >= 1e9;
+            auto const giga = level.bandwidth >= 1e9, milli = level.latency_s >= 1e-3;
             text(x, y + 12, 12,
-                 fmt::format("{}: {:.4g} {}/s, {:.3g} µs a hop", level.name.empty() ? "links" : level.name,
-                             level.bandwidth / (giga ? 1e9 : 1e6), giga ? "GB" : "MB", level.latency_s * 1e6),
+                 fmt::format("{}: {:.4g} {}/s, {:.3g} {} a hop", level.name.empty() ? "links" : level.name,
+                             level.bandwidth / (giga ? 1e9 : 1e6), giga ? "GB" : "MB",
+                             level.latency_s * (milli ? 1e3 : 1e6), milli ? "ms" : "µs"),
                  "fill=\"#444\"");
             y += 19;
         }
