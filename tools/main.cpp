@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "info.hpp"
+
 namespace {
 
 #if defined(OPEN_MPI)
@@ -33,6 +35,8 @@ char const* const usage =
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
+    "  tapioca info [--platform NAME] [--dir DIR] [--json]\n"
+    "      what planning knows: this host, its memory tiers, the network, the file system of DIR\n"
     "  tapioca bench [-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]\n"
     "      the cost of electing aggregators, beside communicators split one after the other\n"
     "  tapioca --version\n"
@@ -147,5 +151,6 @@ int main(int argc, char** argv)
         return 0;
     }
     if (words[0] == "bench") return bench({words.begin() + 1, words.end()});
+    if (words[0] == "info") return info({words.begin() + 1, words.end()});
     return fail(fmt::format("unknown command {}: try tapioca --help", words[0]));
 }

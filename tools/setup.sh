@@ -43,5 +43,5 @@ setup_build() {
     echo "building build/$name: $((SECONDS - start)) s"
 }
 
-setup_core_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
-    libhwloc-dev)
+setup_core_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhwloc-dev libfmt-dev
+    libexpected-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev)

@@ -12,18 +12,30 @@ namespace tapioca {
 
 enum class Direct { automatic, never, always };
 
+/// Numbers of aggregators that have a name instead.
+inline constexpr int nbaggr_auto = 0;     ///< `auto`: what the target, the nodes and the memory allow
+inline constexpr int nbaggr_poster = -2;  ///< `poster`: 2^ceil(log2(data / memory of an aggregator))
+
 /// Unset members take the default, or what the planner finds best. Rank 0's values count.
 struct Options {
     // how much is gathered, and where
     std::optional<std::uint64_t> buffersize;  ///< bytes of one buffer; rounded up to the file system's block
     std::optional<int> buffers;               ///< buffers per aggregator: 1 to 64, default 2
-    std::optional<int> nbaggr;                ///< number of aggregators, for writing and for reading
-    std::optional<std::string> aggrtier;      ///< tier of the buffers: `dram`
+    std::optional<int> nbaggr;                ///< number of aggregators, nbaggr_auto (default) or nbaggr_poster
+    std::optional<int> nbaggr_read;           ///< the same for reading; default: as nbaggr
+    std::optional<int> aggr_per_ost;          ///< aggregators for each server of a striped file, in place of auto's
+    std::optional<std::string> aggrtier;      ///< tier of the buffers: `dram`, or one of the platform's
     std::optional<std::string> strategy;      ///< how aggregators are placed
+    std::optional<std::string> model;         ///< cost model: `paper-2024`, `paper-2017` or `default`
+    std::optional<std::string> platform;      ///< description of the machine: a file, or the name of a shipped one
+    std::optional<std::string> persistency;   ///< what the tier must outlive: `none`, `job` or `permanent`
     std::optional<Direct> direct;             ///< ranks access the file themselves: auto, never, always
     std::optional<std::string> transport;     ///< between nodes: `p2p` (messages, default) or `rma` (put and get)
     std::optional<int> ranks_per_node;        ///< pretend that every so many ranks are a node
     std::optional<std::uint64_t> memory;      ///< cap in bytes for buffers and bookkeeping of a process
+    // how a new file is laid out; a file that exists keeps its layout
+    std::optional<std::uint64_t> striping_unit;  ///< bytes of a stripe
+    std::optional<int> striping_factor;          ///< servers that the stripes go round
     // what happens around it
     std::optional<bool> devnull;        ///< gather, but do not write
     std::optional<bool> check;          ///< check that ranks agree and do not overlap; slow

@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "api/state.hpp"
+#include "machine/stripes.hpp"
+#include "pattern/scale.hpp"
 
 namespace tapioca {
 
@@ -37,28 +39,49 @@ core::Status open_first(FileState& file, core::Result<settings::Settings> settin
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
                                                      "opened, and stays",
                                                      ranks_per_node));
+    auto const& options = file.settings.options;
+    machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
+                                  options.striping_factor.value_or(0)};
+    bool const wants_stripes = options.striping_unit || options.striping_factor;
+    std::string note;
+    if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.path, wanted);
     auto plain = target::open_file(file.path, access_of(file.mode, true));
     if (!plain) return tl::unexpected(plain.error());
     auto storage = machine::storage_of(target::descriptor(**plain));
     if (!storage) return tl::unexpected(storage.error());
     file.storage = *storage;
-    bool const discard = file.settings.options.devnull.value_or(false);
+    if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
+        machine::enter(file.storage, wanted);  // it does not tell its own: believe the user
+    if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
+    bool const discard = options.devnull.value_or(false);
     file.set_target(discard ? target::discard_writes(std::move(*plain)) : std::move(*plain));
     return {};
 }
 
-/// What rank 0 found, as text: the settings, or a failure.
+/// What rank 0 found. The storage's note and, as text, the settings or a failure follow.
 struct Opening {
     std::int64_t block_bytes;
-    std::int64_t failed;
+    std::int64_t stripe_bytes;
+    std::int32_t stripe_count;
+    std::int32_t note_bytes;
+    std::int32_t remote;
+    std::int32_t failed;
     char storage[16];
 };
 
 std::string pack(FileState const& file, core::Status const& status)
 {
-    Opening opening{file.storage.block_bytes, status ? 0 : 1, {}};
-    file.storage.name.copy(opening.storage, sizeof opening.storage - 1);
+    auto const& storage = file.storage;
+    Opening opening{storage.block_bytes,
+                    storage.stripe_bytes,
+                    storage.stripe_count,
+                    static_cast<std::int32_t>(storage.note.size()),
+                    storage.remote,
+                    !status,
+                    {}};
+    storage.name.copy(opening.storage, sizeof opening.storage - 1);
     std::string message(reinterpret_cast<char const*>(&opening), sizeof opening);
+    message += storage.note;
     if (status) return message + settings::pack(file.settings);
     auto const failure = core::pack(status.error());
     return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
@@ -68,7 +91,9 @@ core::Status unpack(FileState& file, std::string const& message)
 {
     Opening opening;
     std::memcpy(&opening, message.data(), sizeof opening);
-    auto const rest = std::string_view(message).substr(sizeof opening);
+    auto const note_bytes = static_cast<std::size_t>(opening.note_bytes);
+    auto const note = std::string_view(message).substr(sizeof opening, note_bytes);
+    auto const rest = std::string_view(message).substr(sizeof opening + note_bytes);
     if (opening.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
         failure.rank = 0;
@@ -77,19 +102,30 @@ core::Status unpack(FileState& file, std::string const& message)
     file.settings = settings::unpack(rest);
     file.storage = machine::storage_profile(opening.storage);
     file.storage.block_bytes = opening.block_bytes;
+    file.storage.stripe_bytes = opening.stripe_bytes;
+    file.storage.stripe_count = opening.stripe_count;
+    file.storage.remote = opening.remote != 0;
+    file.storage.note = note;
     return {};
+}
+
+void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+{
+    auto const bids = static_cast<std::size_t>(*count) * plan::bids_kept;
+    plan::merge({static_cast<plan::Bid*>(in_out), bids}, {static_cast<plan::Bid const*>(in), bids});
 }
 
 /// How many bytes each node has in each partition. Collective.
 std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
-                                std::vector<std::int64_t> const& cuts, std::int64_t block_bytes)
+                                std::vector<std::int64_t> const& cuts, std::int64_t unit)
 {
     auto const partitions = cuts.size() - 1;
-    auto counts = pattern::bytes_between(variables, cuts);
-    // Shifting a step moves the cuts by less than a block.
-    for (std::size_t p = 0; p < partitions; ++p)
-        counts.push_back(pattern::touches(variables, std::max<std::int64_t>(0, cuts[p] - block_bytes),
-                                          std::min(cuts[p + 1], INT64_MAX - block_bytes) + block_bytes));
+    pattern::Scale scale(cuts, unit);  // shifting a step moves the cuts by less than that
+    scale.add(variables);
+    std::vector<std::uint64_t> counts;
+    auto const own = scale.weights();
+    for (auto const& weight : own) counts.push_back(weight.bytes);
+    for (auto const& weight : own) counts.push_back(weight.near);
     counts = team.sum_on_node(std::move(counts));
     std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
     for (std::size_t p = 0; p < partitions; ++p)
@@ -100,6 +136,17 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
         for (std::size_t i = 0; i < nodes[node].size(); i += 2)
             weights.push_back({static_cast<int>(node), static_cast<std::size_t>(nodes[node][i]), nodes[node][i + 1]});
     return weights;
+}
+
+/// The best bids of all nodes: each node's first rank bids for it. Collective.
+plan::Bids poll(comm::Team const& team, plan::Election const& election)
+{
+    auto bids = team.node_rank() == 0 || team.nodes().size() == 1 ? plan::bids_of(election, team.my_node())
+                                                                  : plan::no_bids(election);
+    if (team.nodes().size() > 1)
+        team.reduce(bids.data(), plan::bids_kept * sizeof bids[0], static_cast<int>(election.partitions.size()),
+                    merge_bids);
+    return bids;
 }
 
 }  // namespace
@@ -187,6 +234,8 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     auto const told = state->pool->broadcast(std::move(message));
     if (!told) state->raise("open", told.error());
     state->raise_if("open", api::unpack(*state, *told));
+    auto const& set = state->settings.options;
+    state->raise_if("open", state->pool->look_around({set.platform.value_or(""), set.aggrtier.value_or("")}));
     state->open = true;
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
@@ -212,8 +261,10 @@ Step File::declare(Pattern const& pattern)
     for (auto const& variable : variables) core::keep_first(local, variable->status());
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
-    plan::Job job{*total,      file.storage,       file.settings.options,
-                  team.size(), file.pool->cores(), static_cast<int>(team.nodes().size())};
+    auto const& around = file.pool->surroundings();
+    plan::Job job{*total,         file.storage,       file.settings.options,
+                  team.size(),    file.pool->cores(), static_cast<int>(team.nodes().size()),
+                  around.machine, around.where,       around.free_bytes};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
@@ -227,11 +278,9 @@ Step File::declare(Pattern const& pattern)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
-    if (plan::wants_weights(*plan)) {
-        auto const weights = api::weigh(team, variables, plan::weighed_cuts(*plan), file.storage.block_bytes);
-        if (auto const status = plan::connect(*plan, team.nodes(), weights); !status)
-            file.raise("declare", status.error());
-    }
+    plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
+                              [&](auto const& election) { return api::poll(team, election); }};
+    file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
     return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));

@@ -10,38 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/state.hpp"
+#include "plan/to_json.hpp"
 
 namespace tapioca::api {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json to_json(plan::Route const& route, std::int64_t block_bytes, int nodes)
-{
-    Json json;
-    json["way"] = route.way == plan::Way::direct ? "direct" : "aggregated";
-    json["reason"] = route.why();
-    json["aggregators"] = route.ranks;
-    json["buffers"] = route.buffers;
-    json["buffer_bytes"] = route.round_bytes;
-    json["dense"] = route.dense;
-    json["partitions"] = Json::array();
-    if (route.way == plan::Way::aggregated)
-        for (auto const& p : plan::schedule(route, block_bytes, 0).partitions)
-            json["partitions"].push_back({{"begin", p.begin}, {"end", p.end}, {"rounds", p.rounds}});
-    json["predicted"] = Json::array();
-    for (auto const& candidate : route.candidates())
-        json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
-    if (route.networked())
-        json["network"] = {{"nodes", nodes},
-                           {"transport", route.network.transport == plan::Transport::rma ? "rma" : "p2p"},
-                           {"crossing_bytes", route.network.crossing_bytes},
-                           {"most_in_bytes", route.network.most_in_bytes},
-                           {"most_out_bytes", route.network.most_out_bytes}};
-    json["notes"] = route.notes;
-    return json;
-}
 
 Json to_json(settings::Settings const& settings)
 {
@@ -160,19 +135,7 @@ std::vector<std::string> describe(settings::Settings const& settings)
 
 std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
 {
-    auto const& pattern = plan.job.pattern;
-    Json json;
-    json["ranks"] = plan.job.ranks;
-    json["nodes"] = plan.job.nodes;
-    json["cores"] = plan.job.cores;
-    json["file_system"] = plan.job.storage.name;
-    json["block_bytes"] = plan.job.storage.block_bytes;
-    json["bytes"] = pattern.bytes;
-    json["pieces"] = pattern.pieces;
-    json["begin"] = pattern.begin;
-    json["end"] = pattern.end;
-    json["write"] = to_json(plan.write, plan.job.storage.block_bytes, plan.job.nodes);
-    json["read"] = to_json(plan.read, plan.job.storage.block_bytes, plan.job.nodes);
+    auto json = plan::to_json(plan);
     json["options"] = to_json(settings);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

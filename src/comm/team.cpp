@@ -100,6 +100,7 @@ Team::~Team()
 
 std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
 {
+    traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, all_);
     return values;
 }
@@ -110,14 +111,15 @@ int Team::least(int value) const
     return value;
 }
 
-void Team::reduce(void* data, std::size_t bytes, Combine* combine) const
+void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) const
 {
+    traffic_bytes_ += bytes * static_cast<std::size_t>(count);
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
     MPI_Type_commit(&type);
     MPI_Op op = MPI_OP_NULL;
     MPI_Op_create(combine, 1, &op);
-    MPI_Allreduce(MPI_IN_PLACE, data, 1, type, op, all_);
+    MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, all_);
     MPI_Op_free(&op);
     MPI_Type_free(&type);
 }
@@ -129,6 +131,7 @@ void Team::unite(std::span<unsigned char> bits) const
 
 std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) const
 {
+    traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, node_);
     return values;
 }
@@ -139,6 +142,7 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
     std::vector<int> starts(nodes_.size());
     std::vector<std::uint64_t> all;
     if (node_rank_ == 0) {
+        traffic_bytes_ += mine.size() * sizeof mine[0];
         auto const count = static_cast<int>(mine.size());
         MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, leaders_);
         std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
@@ -154,6 +158,18 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
     for (std::size_t node = 0; node < counts.size(); ++node)
         nodes.emplace_back(all.begin() + starts[node], all.begin() + starts[node] + counts[node]);
     return nodes;
+}
+
+std::vector<std::string> Team::gather_texts(std::string const& mine) const
+{
+    if (nodes_.size() == 1) return {broadcast(all_, mine)};
+    std::vector<std::uint64_t> packed(1 + (mine.size() + 7) / 8, 0);
+    packed[0] = mine.size();
+    std::memcpy(packed.data() + 1, mine.data(), mine.size());
+    std::vector<std::string> texts;
+    for (auto const& node : gather_nodes(packed))
+        texts.emplace_back(reinterpret_cast<char const*>(node.data() + 1), node[0]);
+    return texts;
 }
 
 std::vector<double> Team::gather(std::span<double const> values) const

@@ -58,15 +58,19 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
     /// The least over all ranks. Collective.
     [[nodiscard]] int least(int value) const;
-    /// Combines every rank's `bytes` bytes at `data` with `combine`, on all ranks. Collective.
+    /// Combines every rank's `count` elements of `bytes` bytes at `data` with `combine`, on all ranks. Collective.
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
-    void reduce(void* data, std::size_t bytes, Combine* combine) const;
+    void reduce(void* data, std::size_t bytes, int count, Combine* combine) const;
     /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;
     /// Sums over the ranks of this node. Collective over them.
     [[nodiscard]] std::vector<std::uint64_t> sum_on_node(std::vector<std::uint64_t> values) const;
     /// What the first rank of every node gave, node by node, on every rank. Collective.
     [[nodiscard]] std::vector<std::vector<std::uint64_t>> gather_nodes(std::vector<std::uint64_t> const& mine) const;
+    /// The same with text, and also on a single node. Collective.
+    [[nodiscard]] std::vector<std::string> gather_texts(std::string const& mine) const;
+    /// Bytes that this rank has given to the collectives of this class so far.
+    [[nodiscard]] std::uint64_t traffic_bytes() const { return traffic_bytes_; }
     /// Every rank's values, rank by rank, on every rank. Collective; for reports and check mode.
     [[nodiscard]] std::vector<double> gather(std::span<double const> values) const;
 
@@ -90,6 +94,7 @@ private:
     int machine_size_ = 1;
     int my_node_ = 0;
     bool kept_ = false;
+    mutable std::uint64_t traffic_bytes_ = 0;
     Nodes nodes_;
 };
 

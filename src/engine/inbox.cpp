@@ -55,7 +55,7 @@ void Inbox::look(Feeder& feeder)
 
 std::byte* Inbox::buffer(std::int64_t round) const
 {
-    return place_.buffers + work_->site->buffer(partition_, static_cast<std::size_t>(round % work_->route->buffers));
+    return place_.buffer(*work_->site, partition_, static_cast<std::size_t>(round % work_->route->buffers));
 }
 
 bool Inbox::pump(std::int64_t open)

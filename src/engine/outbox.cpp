@@ -107,7 +107,8 @@ void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<patte
     auto const bytes = bytes_of(runs);
     // The sender may put its own data straight into the aggregator's buffer; other ranks have their messages.
     bool const may_put = work_->route->network.transport == plan::Transport::rma && sends_for(partition);
-    bool const large = whole && bytes >= large_bytes && contiguous(runs);
+    // What is bound for another tier lands in memory first.
+    bool const large = whole && bytes >= large_bytes && contiguous(runs) && work_->site->area(partition) == 0;
     bool const one_piece = runs.size() == 1 && runs[0].count == 1;
     wire::EntryHeading heading;
     heading.way = wire::Way::inside;

@@ -29,18 +29,21 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
-    auto control = comm::Segment::create(team->node(), Exchange::bytes(team->node_size(), lanes_of(*team)));
+    auto memory = std::move(*machine::make_tier({"dram", "dram", {}, {}, {}, {}, {}, {}}));
+    auto control = share(team->node(), *memory, Exchange::bytes(team->node_size(), lanes_of(*team)));
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
-    std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(*control)));
+    std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(memory), std::move(*control)));
     comm::attach(comm, pool);
     return pool;
 }
 
-Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control)
+Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
+           machine::Mapping control)
     : team_holder_(std::move(team)),
       team_(*team_holder_),
       cores_(cores),
+      memory_(std::move(memory)),
       control_(std::move(control)),
       exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
       worker_(cores),
@@ -67,13 +70,29 @@ Pool::~Pool()
     if (!several_nodes() || (!abandoned() && !window_.open())) return;
     // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
     team_holder_->keep();
-    new comm::Segment(std::move(buffers_));
+    new machine::Mapping(std::move(buffers_));
+    for (auto& area : tier_areas_) new machine::Mapping(std::move(area.mapping));
     (void)tally_.release();
     (void)agreement_.release();
 }
 
+core::Status Pool::look_around(Wish const& wish)
+{
+    if (wish_ == wish) return {};
+    meet();
+    auto found = engine::look_around(team_, wish);
+    if (!found) return tl::unexpected(found.error());
+    surroundings_ = std::move(*found);
+    wish_ = wish;
+    tier_areas_.clear();  // nobody uses them between steps, and tiers may have other numbers now
+    tier_areas_.resize(surroundings_.mine.size());
+    return {};
+}
+
 bool Pool::holds(Site const& site, bool one_sided) const
 {
+    for (std::size_t tier = 0; tier < site.tiers().size(); ++tier)
+        if (!tier_areas_[tier].holds(site.tiers()[tier])) return false;
     return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() && (!one_sided || window_.open());
 }
 
@@ -81,6 +100,8 @@ core::Status Pool::prepare(Site const& site, bool threaded, bool needs_worker)
 {
     auto status = grow(buffers_, site.bytes());
     if (status) status = grow(maps_, site.map_bytes());
+    for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
+        status = grow_tier(tier, site.tiers()[tier]);
     if (!status || !threaded) return status;
     return agree(needs_worker ? worker_.launch() : core::Status());
 }
@@ -106,17 +127,52 @@ core::Status Pool::prepare_window()
     return core::fail(Errc::unsupported, no_windows_);
 }
 
-core::Status Pool::grow(comm::Segment& segment, std::uint64_t bytes)
+core::Status Pool::grow(machine::Mapping& mapping, std::uint64_t bytes)
 {
-    if (bytes <= segment.bytes()) return {};
+    if (bytes <= mapping.bytes()) return {};
     meet();
-    if (&segment == &buffers_) window_.free();
-    segment = comm::Segment();  // nobody uses it between steps; given back first, so that both need not fit
-    auto larger = comm::Segment::create(team_.node(), bytes);
+    if (&mapping == &buffers_) window_.free();
+    mapping = machine::Mapping();  // nobody uses it between steps; given back first, so that both need not fit
+    auto larger = share(team_.node(), *memory_, bytes);
     auto status = larger ? core::Status() : tl::unexpected(larger.error());
     if (several_nodes()) status = agree(status);  // else all ranks have the answer already
-    if (status) segment = std::move(*larger);
+    if (status) mapping = std::move(*larger);
     return status;
+}
+
+/// Like grow(), but only nodes with buffers on the tier take part in making them.
+core::Status Pool::grow_tier(std::size_t tier, Site::OnTier const& bytes)
+{
+    auto& area = tier_areas_[tier];
+    if (area.holds(bytes)) return {};
+    meet();
+    core::Status status;
+    auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
+    if (here > area.mapping.bytes()) {
+        area.mapping = machine::Mapping();
+        auto const device = machine::make_tier(*surroundings_.mine[tier]);
+        auto made = device ? share(team_.node(), **device, here)
+                           : core::Result<machine::Mapping>(tl::unexpected(device.error()));
+        if (made)
+            area.mapping = std::move(*made);
+        else
+            status = tl::unexpected(made.error());
+    }
+    if (several_nodes()) status = agree(status);
+    if (!status) {
+        area = {};
+        return status;
+    }
+    area.bytes.resize(bytes.size(), 0);
+    for (std::size_t node = 0; node < bytes.size(); ++node) area.bytes[node] = std::max(area.bytes[node], bytes[node]);
+    return {};
+}
+
+bool Pool::TierArea::holds(Site::OnTier const& needed) const
+{
+    for (std::size_t node = 0; node < needed.size(); ++node)
+        if (needed[node] > (node < bytes.size() ? bytes[node] : 0)) return false;
+    return true;
 }
 
 void Pool::closed()
@@ -203,7 +259,7 @@ core::Result<pattern::Summary> Pool::sum(pattern::Summary const& mine, core::Sta
         auto const agreed = agree(local);
         if (!agreed) return tl::unexpected(agreed.error());
         auto total = mine;
-        team_.reduce(&total, sizeof total, add_summaries);
+        team_.reduce(&total, sizeof total, 1, add_summaries);
         return total;
     }
     auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
@@ -245,13 +301,16 @@ core::Result<std::string> Pool::broadcast(std::string text)
 
 Place Pool::place()
 {
+    std::vector<std::byte*> tiers;
+    for (auto const& area : tier_areas_) tiers.push_back(area.mapping.data());
     return {&exchange_,
             buffers_.data(),
             maps_.data(),
             &worker_,
             &patience_,
             team_.rank(),
-            several_nodes() ? &net_ : nullptr};
+            several_nodes() ? &net_ : nullptr,
+            std::move(tiers)};
 }
 
 }  // namespace tapioca::engine

@@ -4,10 +4,11 @@
 #include <memory>
 
 #include "comm/messages.hpp"
-#include "comm/segment.hpp"
 #include "comm/team.hpp"
 #include "comm/window.hpp"
 #include "engine/run.hpp"
+#include "engine/share.hpp"
+#include "engine/surroundings.hpp"
 
 namespace tapioca::engine {
 
@@ -25,6 +26,10 @@ public:
     /// True if every node has more cores than ranks.
     [[nodiscard]] bool spare_core() const { return spare_core_; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
+
+    /// Finds out about the machine, unless that was done before for the same wish. Collective.
+    core::Status look_around(Wish const& wish);
+    [[nodiscard]] Surroundings const& surroundings() const { return surroundings_; }
 
     /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
     [[nodiscard]] bool holds(Site const& site, bool one_sided) const;
@@ -65,8 +70,10 @@ public:
     bool in_flight = false;  ///< a step was started and not waited for
 
 private:
-    Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, comm::Segment control);
-    core::Status grow(comm::Segment& segment, std::uint64_t bytes);
+    Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
+         machine::Mapping control);
+    core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
+    core::Status grow_tier(std::size_t tier, Site::OnTier const& bytes);
     /// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
     std::uint64_t poll();
     /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
@@ -75,9 +82,18 @@ private:
     std::shared_ptr<comm::Team> team_holder_;
     comm::Team const& team_;
     cpu_set_t cores_;
-    comm::Segment control_;
-    comm::Segment buffers_;
-    comm::Segment maps_;
+    std::unique_ptr<machine::Tier> memory_;
+    machine::Mapping control_;
+    machine::Mapping buffers_;
+    machine::Mapping maps_;
+    std::optional<Wish> wish_;  ///< that the surroundings are for
+    Surroundings surroundings_;
+    struct TierArea {
+        machine::Mapping mapping;
+        Site::OnTier bytes;  ///< on every node; the same on all ranks
+        [[nodiscard]] bool holds(Site::OnTier const& needed) const;
+    };
+    std::vector<TierArea> tier_areas_;  ///< by the machine's tiers
     Exchange exchange_;
     Patience patience_;
     target::Worker worker_;

@@ -87,7 +87,7 @@ private:
     }
     [[nodiscard]] std::byte* buffer(std::uint64_t ticket) const
     {
-        return place_.buffers + slot(ticket) * work_.route->round_bytes;
+        return place_.buffer(*work_.site, 0, 0) + slot(ticket) * work_.route->round_bytes;
     }
     [[nodiscard]] bool ready(std::uint64_t ticket) const
     {

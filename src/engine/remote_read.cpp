@@ -122,7 +122,7 @@ private:
     }
     [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
     {
-        return place_.buffers + work_.site->buffer(partition, buffer_of(round));
+        return place_.buffer(*work_.site, partition, buffer_of(round));
     }
     [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const
     {

@@ -53,8 +53,16 @@ struct Place {
     std::byte* maps = nullptr;     ///< shared; all zero between steps
     target::Worker* worker = nullptr;
     Patience const* patience = nullptr;
-    int rank = 0;              ///< in the communicator
-    Net const* net = nullptr;  ///< on several nodes
+    int rank = 0;                        ///< in the communicator
+    Net const* net = nullptr;            ///< on several nodes
+    std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of the site
+
+    /// One of a partition's buffers; on the aggregator's node.
+    [[nodiscard]] std::byte* buffer(Site const& site, std::size_t partition, std::size_t number) const
+    {
+        auto const area = site.area(partition);
+        return (area == 0 ? buffers : tiers[area - 1]) + site.buffer(partition, number);
+    }
 };
 
 /// What is to be done.

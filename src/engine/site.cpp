@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 
 namespace tapioca::engine {
 
 namespace {
 
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
+using core::index;
 
 /// What the feeders of a partition need to land their messages, per side.
 std::uint64_t landing_bytes(plan::Network const& network, std::size_t partition, std::size_t feeders)
@@ -28,44 +26,49 @@ Site::Site(plan::Route const& route, int node)
 {
     if (route.way == plan::Way::direct) return;
     auto const buffers = static_cast<std::uint64_t>(route.buffers);
-    auto const area = core::multiply(buffers, round_bytes_);
-    if (!route.networked()) {
-        for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(route.aggregators); ++i) {
-            home_at_.push_back(core::multiply(i, area));
-            map_at_.push_back(i * buffers * map_step_);
-        }
-        bytes_ = core::multiply(static_cast<std::uint64_t>(route.aggregators), area);
-        map_bytes_ = core::multiply(static_cast<std::uint64_t>(route.aggregators), buffers * map_step_);
-        return;
-    }
+    auto const each = core::multiply(buffers, round_bytes_);
+    auto const partitions = static_cast<std::size_t>(route.aggregators);
+    std::size_t areas = 1;
+    for (std::size_t p = 0; p < partitions; ++p) areas = std::max(areas, route.area(p) + 1);
     auto const& network = route.network;
-    auto const nodes = network.slot_bytes.size();
-    slot_step_ = network.slot_bytes[index(node)];
-    std::vector<std::uint64_t> used(nodes, 0);
+    auto const nodes = std::max<std::size_t>(1, network.slot_bytes.size());
+    std::vector<std::vector<std::uint64_t>> used(areas, std::vector<std::uint64_t>(nodes, 0));
     std::vector<std::uint64_t> maps(nodes, 0);
-    for (std::size_t p = 0; p < network.homes.size(); ++p) {
-        auto const home = index(network.homes[p]);
-        bool const here = network.homes[p] == node;
-        home_at_.push_back(used[home]);
+    auto const take = [](std::uint64_t& end, std::uint64_t bytes) {  // all there is where it would be more
+        auto const at = end;
+        end = bytes > UINT64_MAX - end ? UINT64_MAX : end + bytes;
+        return at;
+    };
+    if (route.networked()) slot_step_ = network.slot_bytes[index(node)];
+    for (std::size_t p = 0; p < partitions; ++p) {
+        auto const home = route.networked() ? index(network.homes[p]) : 0;
+        bool const here = home == index(node);
+        auto& memory = used[0];
+        home_at_.push_back(take(used[route.area(p)][home], each));
         slot_at_.push_back(nowhere);
         map_at_.push_back(here ? maps[home] : nowhere);
-        used[home] += area + 2 * landing_bytes(network, p, network.feeders[p].size());
-        maps[home] += buffers * map_step_;
+        take(maps[home], core::multiply(buffers, map_step_));
+        if (!route.networked()) continue;
+        landing_at_.push_back(take(memory[home], 2 * landing_bytes(network, p, network.feeders[p].size())));
         for (int const feeder : network.feeders[p]) {
-            if (feeder == node) slot_at_[p] = used[index(feeder)];
-            used[index(feeder)] += buffers * network.slot_bytes[index(feeder)];
+            auto const at = take(memory[index(feeder)], buffers * network.slot_bytes[index(feeder)]);
+            if (feeder == node) slot_at_[p] = at;
         }
     }
-    bytes_ = *std::max_element(used.begin(), used.end());
-    map_bytes_ = *std::max_element(maps.begin(), maps.end());
+    auto const most = [](std::vector<std::uint64_t> const& list) {
+        return *std::max_element(list.begin(), list.end());
+    };
+    bytes_ = most(used[0]);
+    map_bytes_ = most(maps);
+    tiers_.assign(used.begin() + 1, used.end());
 }
 
 std::uint64_t Site::landing(std::size_t partition, std::size_t feeder, std::size_t side) const
 {
     auto const& network = route_->network;
     auto const feeders = network.feeders[partition].size();
-    return home_at_[partition] + static_cast<std::uint64_t>(route_->buffers) * round_bytes_ +
-           side * landing_bytes(network, partition, feeders) + landing_bytes(network, partition, feeder);
+    return landing_at_[partition] + side * landing_bytes(network, partition, feeders) +
+           landing_bytes(network, partition, feeder);
 }
 
 }  // namespace tapioca::engine

@@ -119,7 +119,7 @@ private:
     }
     [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
     {
-        return place_.buffers + work_.site->buffer(partition, buffer_of(round));
+        return place_.buffer(*work_.site, partition, buffer_of(round));
     }
     [[nodiscard]] bool one_sided() const { return outbox_ && work_.route->network.transport == plan::Transport::rma; }
     /// True if the buffer, or the slot, of a round has been emptied of the round before in it.

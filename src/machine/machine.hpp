@@ -27,10 +27,10 @@ struct Machine {
     std::string origin;  ///< where the description comes from, for people
     std::shared_ptr<Topology const> topology;
     Gateways gateways;
-    std::vector<TierTraits> tiers;   ///< of every node, fastest first
-    std::optional<Storage> storage;  ///< of the platform file, for planning without a file
-    int cores = 0;                   ///< of a node; 0: unknown
-    std::vector<std::string> hosts;  ///< names of the nodes in order; empty: any
+    std::vector<TierTraits> tiers;                              ///< of every node, fastest first
+    std::optional<Storage> storage;                             ///< of the platform file, for planning without a file
+    int cores = 0;                                              ///< of a node; 0: unknown
+    std::vector<std::string> hosts;                             ///< names of the nodes in order; empty: any
     std::vector<std::pair<std::string, std::string>> settings;  ///< defaults of the site, weaker than code
 };
 

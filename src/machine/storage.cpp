@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <fstream>
+#include <iterator>
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
+
+#include "machine/stripes.hpp"
 
 namespace tapioca::machine {
 
@@ -17,7 +23,7 @@ struct Magic {
 };
 
 // statfs(2), and the kernel's include/uapi/linux/magic.h
-constexpr std::array<Magic, 12> magics = {{{0x01021994, "tmpfs"},
+constexpr std::array<Magic, 16> magics = {{{0x01021994, "tmpfs"},
                                            {0xEF53, "ext"},
                                            {0x58465342, "xfs"},
                                            {0x9123683E, "btrfs"},
@@ -28,7 +34,36 @@ constexpr std::array<Magic, 12> magics = {{{0x01021994, "tmpfs"},
                                            {0x19830326, "beegfs"},
                                            {0x00C36400, "ceph"},
                                            {0x65735546, "fuse"},
-                                           {0x2FC12FC1, "zfs"}}};
+                                           {0x2FC12FC1, "zfs"},
+                                           {0x20030528, "orangefs"},
+                                           {0xFF534D42, "smb"},
+                                           {0xFE534D42, "smb"},
+                                           {0x01021997, "9p"}}};
+
+constexpr std::array<std::string_view, 10> remotes = {"nfs",     "lustre",  "gpfs",     "beegfs", "ceph",
+                                                      "gluster", "moosefs", "orangefs", "smb",    "9p"};
+
+/// Beginnings of a mount's type or, for those that do not tell it, its source.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> fuse_types = {{{"fuse.glusterfs", "gluster"},
+                                                                                      {"fuse.ceph", "ceph"},
+                                                                                      {"fuse.mfs", "moosefs"},
+                                                                                      {"fuse.moosefs", "moosefs"},
+                                                                                      {"mfs#", "moosefs"}}};
+
+/// The next word of `line`, which loses it.
+std::string_view next_word(std::string_view& line)
+{
+    auto const word = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(line.size(), word.size() + 1));
+    return word;
+}
+
+std::string fuse_name_of(struct stat const& file)
+{
+    std::ifstream mounts("/proc/self/mountinfo");
+    std::string const text{std::istreambuf_iterator<char>(mounts), {}};
+    return fuse_name(text, major(file.st_dev), minor(file.st_dev));
+}
 
 }  // namespace
 
@@ -41,7 +76,28 @@ Storage storage_profile(std::string const& name)
     if (name == "tmpfs")
         return {name, 4096, Reserve::populate, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9};
     auto const reserve = name == "ext" || name == "xfs" ? Reserve::allocate : Reserve::nothing;
-    return {name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
+    Storage storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
+    storage.remote = std::find(remotes.begin(), remotes.end(), name) != remotes.end();
+    return storage;
+}
+
+std::string fuse_name(std::string_view mountinfo, unsigned major, unsigned minor)
+{
+    auto const device = fmt::format("{}:{}", major, minor);
+    while (!mountinfo.empty()) {
+        auto line = mountinfo.substr(0, mountinfo.find('\n'));
+        mountinfo.remove_prefix(std::min(mountinfo.size(), line.size() + 1));
+        // proc(5): id, parent, device, ..., a dash, type, source, options
+        next_word(line);
+        next_word(line);
+        if (next_word(line) != device) continue;
+        while (!line.empty() && next_word(line) != "-") {}
+        auto const type = next_word(line);
+        auto const source = next_word(line);
+        for (auto const& [beginning, name] : fuse_types)
+            if (type.starts_with(beginning) || source.starts_with(beginning)) return std::string(name);
+    }
+    return "fuse";
 }
 
 core::Result<Storage> storage_of(int fd)
@@ -53,10 +109,13 @@ core::Result<Storage> storage_of(int fd)
     auto const* const magic = std::find_if(magics.begin(), magics.end(), [&](Magic const& m) {
         return m.number == static_cast<std::int64_t>(static_cast<std::uint32_t>(info.f_type));
     });
-    Storage storage = storage_profile(magic == magics.end() ? "unknown" : magic->name);
+    std::string name = magic == magics.end() ? "unknown" : magic->name;
+    if (name == "fuse") name = fuse_name_of(file);
+    Storage storage = storage_profile(name);
     // f_bsize is the preferred size of a transfer; on some file systems that is megabytes, on none less than 512.
     auto const block = static_cast<std::uint64_t>(info.f_bsize);
     if (block >= 512 && block <= (1U << 26) && std::has_single_bit(block)) storage.block_bytes = info.f_bsize;
+    if (auto const stripes = stripes_of(fd, name)) enter(storage, *stripes);
     return storage;
 }
 

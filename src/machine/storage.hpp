@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/result.hpp"
 
@@ -34,6 +35,7 @@ struct Storage {
     std::int64_t stripe_bytes = 0;                 ///< of a striped file; 0: not striped, or unknown
     int stripe_count = 0;                          ///< servers that the file's stripes go round
     bool remote = false;                           ///< served by other machines
+    std::string note = {};                         ///< for people: what became of a wish for stripes
 };
 
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.
@@ -41,5 +43,8 @@ core::Result<Storage> storage_of(int fd);
 
 /// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a careful one for an unknown name.
 Storage storage_profile(std::string const& name);
+
+/// What serves a file of FUSE on the device `major:minor`, from the text of /proc/self/mountinfo; "fuse" if unknown.
+std::string fuse_name(std::string_view mountinfo, unsigned major, unsigned minor);
 
 }  // namespace tapioca::machine

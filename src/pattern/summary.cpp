@@ -132,6 +132,13 @@ std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t be
 std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges)
 {
     std::vector<std::uint64_t> counts(edges.size() - 1, 0);
+    add_bytes_between(variables, edges, counts);
+    return counts;
+}
+
+void add_bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges,
+                       std::vector<std::uint64_t>& counts)
+{
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
             Cursor cursor(layout);
@@ -142,18 +149,6 @@ std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector
                 for (Run run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
             }
         }
-    return counts;
-}
-
-bool touches(Variables const& variables, std::int64_t begin, std::int64_t end)
-{
-    for (auto const& variable : variables)
-        for (auto const& layout : variable->layouts()) {
-            Cursor cursor(layout);
-            cursor.seek(begin);
-            if (cursor.position() < end) return true;
-        }
-    return false;
 }
 
 }  // namespace tapioca::pattern

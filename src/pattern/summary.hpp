@@ -48,7 +48,8 @@ std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t be
 /// Bytes between each two neighbours of `edges`, which ascend.
 std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges);
 
-/// True if some byte lies in [begin, end).
-bool touches(Variables const& variables, std::int64_t begin, std::int64_t end);
+/// The same, added to `counts`.
+void add_bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges,
+                       std::vector<std::uint64_t>& counts);
 
 }  // namespace tapioca::pattern

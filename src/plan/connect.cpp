@@ -1,11 +1,12 @@
 // Placing the aggregators of several nodes, and who sends to whom.
 #include <algorithm>
 #include <iterator>
-#include <numeric>
+#include <optional>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 
@@ -18,46 +19,7 @@ constexpr std::uint64_t large_piece = 256 * core::KiB;
 constexpr std::uint64_t least_slot = 64 * core::KiB;
 constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // under a memory cap
 
-using Nodes = std::vector<std::vector<int>>;
-
-std::size_t index(int value)
-{
-    return static_cast<std::size_t>(value);
-}
-
-/// Aggregators that each node takes: as equal as the ranks on the nodes allow.
-std::vector<int> shares(std::size_t partitions, Nodes const& nodes)
-{
-    auto most = static_cast<int>((partitions + nodes.size() - 1) / nodes.size());
-    std::vector<int> result;
-    for (int total = 0; total < static_cast<int>(partitions); ++most) {
-        result.clear();
-        for (auto const& ranks : nodes) result.push_back(std::min(most, static_cast<int>(ranks.size())));
-        total = std::accumulate(result.begin(), result.end(), 0);
-    }
-    return result;
-}
-
-/// Each partition to the node with the most data in it, as long as that one has room.
-std::vector<int> choose_homes(std::size_t partitions, std::vector<int> const& shares, std::vector<Weight> weights)
-{
-    std::stable_sort(weights.begin(), weights.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
-    auto room = shares;
-    std::vector<int> homes(partitions, -1);
-    for (auto const& weight : weights) {
-        if (weight.bytes == 0 || homes[weight.partition] >= 0 || room[index(weight.node)] == 0) continue;
-        homes[weight.partition] = weight.node;
-        --room[index(weight.node)];
-    }
-    std::size_t node = 0;
-    for (auto& home : homes) {
-        if (home >= 0) continue;
-        while (room[node] == 0) ++node;
-        home = static_cast<int>(node);
-        --room[node];
-    }
-    return homes;
-}
+using core::index;
 
 /// The aggregators of a node on ranks spread evenly over it.
 std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
@@ -87,11 +49,12 @@ void choose_senders(Route& route, Nodes const& nodes)
         if (candidates.back().empty()) candidates.back() = ranks;
     }
     route.network.senders.clear();
+    std::vector<std::size_t> turn(nodes.size(), 0);
     for (std::size_t p = 0; p < network.feeders.size(); ++p) {
         std::vector<int> senders;
         for (int const node : network.feeders[p]) {
             auto const& ranks = candidates[index(node)];
-            senders.push_back(ranks[p % ranks.size()]);
+            senders.push_back(ranks[turn[index(node)]++ % ranks.size()]);
         }
         route.network.senders.push_back(std::move(senders));
     }
@@ -153,13 +116,32 @@ std::uint64_t slot_memory(Route const& route, Nodes const& nodes)
     return most_landing + most_share;
 }
 
-core::Status connect_route(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights)
+/// The tier that a setting names: "ssd", or "ssd:/dir" for one with that place.
+std::optional<std::size_t> tier_named(machine::Machine const& machine, std::string const& wish)
 {
-    if (route.way == Way::direct) return {};
+    for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
+        auto const& traits = machine.tiers[tier];
+        if (wish == traits.name || wish == traits.name + ":" + traits.place) return tier;
+    }
+    return std::nullopt;
+}
+
+/// A partition's data node by node of the machine, on which several nodes of the job may lie.
+void add_source(std::vector<machine::Source>& sources, int node, std::uint64_t bytes)
+{
+    auto const at = std::find_if(sources.rbegin(), sources.rend(), [&](auto const& s) { return s.node == node; });
+    if (at == sources.rend())
+        sources.push_back({node, static_cast<double>(bytes)});
+    else
+        at->bytes += static_cast<double>(bytes);
+}
+
+core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights)
+{
     auto& network = route.network;
     auto const partitions = route.cuts.size() - 1;
     network.transport = job.options.transport.value_or("p2p") == "rma" ? Transport::rma : Transport::p2p;
-    network.homes = choose_homes(partitions, shares(partitions, nodes), weights);
+    for (auto const& seat : route.seats) network.homes.push_back(seat.node);
     route.ranks = choose_ranks(network.homes, nodes);
     network.feeders.assign(partitions, {});
     for (auto const& weight : weights)
@@ -231,21 +213,110 @@ int Network::feeder_number(std::size_t partition, int node) const
     return at != list.end() && *at == node ? static_cast<int>(at - list.begin()) : -1;
 }
 
-bool wants_weights(Plan const& plan)
+Strategy strategy_of(Job const& job)
 {
-    return plan.job.nodes > 1 && (plan.write.way == Way::aggregated || plan.read.way == Way::aggregated);
+    return strategy_named(job.options.strategy.value_or("CONTENTION_AWARE")).value();
 }
 
-std::vector<std::int64_t> const& weighed_cuts(Plan const& plan)
+Model model_of(Job const& job)
 {
-    return plan.write.way == Way::aggregated ? plan.write.cuts : plan.read.cuts;
+    return model_named(job.options.model.value_or("default")).value();
 }
 
-core::Status connect(Plan& plan, std::vector<std::vector<int>> const& nodes, std::vector<Weight> weights)
+bool wants_election(Job const& job, Route const& route)
 {
-    auto status = connect_route(plan.job, plan.write, nodes, weights);
-    if (status) status = connect_route(plan.job, plan.read, nodes, weights);
-    return status;
+    if (route.way == Way::direct) return false;
+    bool const tiers =
+        job.machine && (job.machine->tiers.size() > 1 || job.options.aggrtier || job.options.persistency);
+    return job.nodes > 1 || tiers;
+}
+
+core::Result<Election> election_of(Job const& job, Route const& route, Nodes const& nodes,
+                                   std::vector<Weight> const& weights)
+{
+    Election election;
+    election.machine = job.machine.get();
+    election.where = job.where;
+    for (auto node = static_cast<int>(election.where.size()); node < job.nodes; ++node) election.where.push_back(node);
+    election.free_bytes = job.free_bytes;
+    if (job.options.aggrtier) {
+        election.pinned = tier_named(*job.machine, *job.options.aggrtier);
+        if (!election.pinned)
+            return core::fail(Errc::setting, fmt::format("no node has the tier {}", *job.options.aggrtier));
+    }
+    election.remote_storage = job.storage.remote;
+    election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
+    election.model = model_of(job);
+    election.strategy = strategy_of(job);
+    for (auto const& ranks : nodes) election.seats.push_back(static_cast<int>(ranks.size()));
+
+    auto const each = route.memory_per_aggregator();
+    if (job.nodes > 1) {
+        election.partitions.resize(route.cuts.size() - 1);
+        for (auto const& weight : weights)
+            if (weight.bytes > 0)
+                add_source(election.partitions[weight.partition].sources, election.where[index(weight.node)],
+                           weight.bytes);
+        election.needed_bytes = each;
+    } else {
+        // The readers of a node share one ring of buffers; its writers have a partition each.
+        auto const partitions = route.cuts.size() - 1;
+        auto const per_partition = static_cast<std::uint64_t>(route.aggregators) / partitions;
+        election.partitions.resize(partitions);
+        for (auto& partition : election.partitions)
+            partition.sources = {{election.where[0], static_cast<double>(job.pattern.bytes / partitions)}};
+        election.needed_bytes = core::multiply(each, per_partition);
+    }
+    double most = 0;
+    for (auto& partition : election.partitions) {
+        for (auto const& source : partition.sources) partition.bytes += source.bytes;
+        partition.rounds = std::max(1.0, partition.bytes / static_cast<double>(route.round_bytes));
+        most = std::max(most, partition.bytes);
+    }
+    if (election.persistency != machine::Persistency::none)
+        election.needed_bytes = std::max(election.needed_bytes, static_cast<std::uint64_t>(most));
+    return election;
+}
+
+namespace {
+
+core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights,
+                   Census const& census)
+{
+    auto const election = election_of(job, route, nodes, weights);
+    if (!election) return tl::unexpected(election.error());
+    auto seats = assign(*election, census.poll(*election));
+    if (!seats) return tl::unexpected(seats.error());
+    route.seats = std::move(*seats);
+    auto const notes = notes_on(*election, route.seats);
+    route.notes.insert(route.notes.end(), notes.begin(), notes.end());
+    return {};
+}
+
+}  // namespace
+
+core::Status connect(Plan& plan, Nodes const& nodes, Census const& census)
+{
+    auto const& job = plan.job;
+    std::vector<Weight> weights;
+    std::vector<std::int64_t> weighed;
+    for (auto* const route : {&plan.write, &plan.read}) {
+        if (!wants_election(job, *route)) continue;
+        // Those who wrote a part also read it: it is in their caches.
+        bool const same = job.nodes > 1 && weighed == route->cuts;
+        if (same) {
+            route->seats = plan.write.seats;
+        } else {
+            weighed = route->cuts;
+            if (job.nodes > 1) weights = census.weigh(weighed);
+            if (auto status = elect(job, *route, nodes, weights, census); !status) return status;
+        }
+        for (auto const& seat : route->seats)
+            route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
+        if (job.nodes == 1) continue;
+        if (auto status = cross(job, *route, nodes, weights); !status) return status;
+    }
+    return {};
 }
 
 void refuse_rma(Plan& plan, std::string const& why)

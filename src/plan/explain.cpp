@@ -1,9 +1,11 @@
 // A plan in words.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "core/index.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 
@@ -27,23 +29,63 @@ std::string describe(Network const& network)
                        core::format_bytes(network.most_in_bytes), core::format_bytes(network.most_out_bytes));
 }
 
-std::string describe(char const* verb, Route const& route, std::int64_t block_bytes)
+/// "theta (theta.toml): dragonfly of 9 x 16 x 6 x 4, 3456 nodes"
+std::string describe(machine::Machine const& machine)
+{
+    auto const dimensions = machine.topology->dimensions();
+    auto const shape =
+        dimensions.size() > 1 ? fmt::format(" of {},", fmt::join(dimensions, " x ")) : std::string(" of");
+    return fmt::format("{} ({}): {}{} {} node{}, the way to the file {}", machine.name, machine.origin,
+                       machine.topology->kind(), shape, machine.topology->nodes(),
+                       machine.topology->nodes() == 1 ? "" : "s", machine.gateways.hops.empty() ? "unknown" : "known");
+}
+
+/// "node 5, ssd"
+std::string place(Job const& job, int node, std::size_t tier)
+{
+    auto const& name = job.machine->tiers[tier].name;
+    return job.nodes > 1 ? fmt::format("node {}, {}", node, name) : name;
+}
+
+std::string describe_seats(Job const& job, Route const& route)
+{
+    if (route.seats.empty()) return "";
+    double c1 = 0;
+    double c2 = 0;
+    double most = 0;
+    for (auto const& seat : route.seats) {
+        c1 = std::max(c1, seat.cost.c1_s);
+        c2 = std::max(c2, seat.cost.c2_s);
+        most = std::max(most, seat.cost.total_s);
+    }
+    return fmt::format(
+        "        placed by {} with model {} on {}: C1 up to {:.3f} ms, C2 up to {:.3f} ms, cost up to "
+        "{:.3f} ms\n",
+        name(strategy_of(job)), name(model_of(job)), job.machine->name, c1 * 1e3, c2 * 1e3, most * 1e3);
+}
+
+std::string describe(char const* verb, Job const& job, Route const& route)
 {
     std::string text;
     if (route.way == Way::direct) {
         text += fmt::format("  {:<6}direct: every rank {}s its own pieces\n", verb, verb);
     } else {
         auto const plural = route.aggregators == 1 ? "" : "s";
-        text += fmt::format("  {:<6}{} aggregator{} on rank{} {}, {} buffer{} of {} each in shared memory\n", verb,
-                            route.aggregators, plural, plural, short_list(route.ranks), route.buffers,
-                            route.buffers == 1 ? "" : "s", core::format_bytes(route.round_bytes));
-        auto const rounds = schedule(route, block_bytes, 0);
+        text +=
+            fmt::format("  {:<6}{} aggregator{} on rank{} {}, {} buffer{} of {} each in {}\n", verb, route.aggregators,
+                        plural, plural, short_list(route.ranks), route.buffers, route.buffers == 1 ? "" : "s",
+                        core::format_bytes(route.round_bytes), fmt::format("{}", fmt::join(route.tiers(job), " and ")));
+        auto const rounds = schedule(route, job.storage.block_bytes, 0);
         for (std::size_t i = 0; i < rounds.partitions.size() && i < 16; ++i) {
             auto const& p = rounds.partitions[i];
-            text += fmt::format("        partition {}: bytes {} to {}, {} round{}\n", i, p.begin, p.end, p.rounds,
-                                p.rounds == 1 ? "" : "s");
+            auto const where = i < route.seats.size() && job.machine
+                                   ? ", " + place(job, route.seats[i].node, route.seats[i].tier)
+                                   : std::string();
+            text += fmt::format("        partition {}: bytes {} to {}, {} round{}{}\n", i, p.begin, p.end, p.rounds,
+                                p.rounds == 1 ? "" : "s", where);
         }
         if (rounds.partitions.size() > 16) text += fmt::format("        and {} more\n", rounds.partitions.size() - 16);
+        text += describe_seats(job, route);
         if (route.networked()) text += describe(route.network);
         if (!route.dense)
             text += fmt::format("        the pattern may have holes: a map of 1 bit per {} keeps them untouched\n",
@@ -58,6 +100,20 @@ std::string describe(char const* verb, Route const& route, std::int64_t block_by
 }
 
 }  // namespace
+
+std::vector<std::string> Route::tiers(Job const& job) const
+{
+    if (seats.empty() || !job.machine) return {"dram"};
+    std::vector<std::pair<int, std::size_t>> count;
+    for (std::size_t tier = 0; tier < job.machine->tiers.size(); ++tier)
+        count.emplace_back(-std::count_if(seats.begin(), seats.end(), [&](auto const& s) { return s.tier == tier; }),
+                           tier);
+    std::sort(count.begin(), count.end());
+    std::vector<std::string> names;
+    for (auto const& [negative, tier] : count)
+        if (negative < 0) names.push_back(job.machine->tiers[tier].name);
+    return names;
+}
 
 std::vector<Candidate> Route::candidates() const
 {
@@ -78,6 +134,33 @@ std::string Route::why() const
     return "predicted to be the fastest";
 }
 
+std::string explain_places(Plan const& plan)
+{
+    std::string text;
+    auto const& job = plan.job;
+    for (auto const& [verb, route] : {std::pair("write", &plan.write), std::pair("read", &plan.read)}) {
+        if (route->way == Way::direct || route->seats.empty()) continue;
+        if (route == &plan.read && plan.write.way == Way::aggregated && route->cuts == plan.write.cuts) {
+            text += "read: the same places\n";
+            continue;
+        }
+        text += fmt::format("{}: {:>9}  {:>6}  {:<8}  {:>10}  {:>10}  {:>10}  {}\n", verb, "partition", "node", "tier",
+                            "C1 ms", "C2 ms", "cost ms", "next best: node, tier, cost ms");
+        for (std::size_t p = 0; p < route->seats.size(); ++p) {
+            auto const& seat = route->seats[p];
+            text += fmt::format("{:>16}  {:>6}  {:<8}  {:>10.3f}  {:>10.3f}  {:>10.3f}  ", p, seat.node,
+                                job.machine->tiers[seat.tier].name, seat.cost.c1_s * 1e3, seat.cost.c2_s * 1e3,
+                                seat.cost.total_s * 1e3);
+            for (auto const& bid : seat.rivals)
+                text += fmt::format("{} {} {:.3f}; ", bid.node, job.machine->tiers[core::index(bid.tier)].name,
+                                    bid.cost.total_s * 1e3);
+            while (text.back() == ' ' || text.back() == ';') text.pop_back();
+            text += '\n';
+        }
+    }
+    return text;
+}
+
 std::string explain(Plan const& plan, std::vector<std::string> const& settings)
 {
     auto const& job = plan.job;
@@ -90,8 +173,9 @@ std::string explain(Plan const& plan, std::vector<std::string> const& settings)
                         core::format_bytes(pattern.bytes), pattern.pieces, pattern.pieces == 1 ? "" : "s",
                         pattern.ranks_with_data, pattern.bytes == 0 ? 0 : pattern.begin, pattern.end,
                         pattern.dense() ? ", without holes or overlap" : "");
-    text += describe("write", plan.write, job.storage.block_bytes);
-    text += describe("read", plan.read, job.storage.block_bytes);
+    if (job.machine && job.nodes > 1) text += fmt::format("  on    {}\n", describe(*job.machine));
+    text += describe("write", job, plan.write);
+    text += describe("read", job, plan.read);
     text += fmt::format("  set   {}\n",
                         settings.empty() ? "nothing: all defaults" : fmt::format("{}", fmt::join(settings, ", ")));
     return text;

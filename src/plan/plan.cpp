@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include "core/units.hpp"
+#include "plan/align.hpp"
+#include "plan/number.hpp"
 
 namespace tapioca::plan {
 
@@ -18,9 +20,7 @@ constexpr double start_write_s = 60e-6;  // waking the drain thread, the first r
 constexpr double start_read_s = 20e-6;
 constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffers together
 
-constexpr std::uint64_t most_read_round = core::MiB;
 constexpr std::uint64_t least_round = 64 * core::KiB;
-constexpr int network_buffers = 8;                             // a slow pair of nodes must not stop the others
 constexpr std::uint64_t most_network_round = 512 * core::MiB;  // MPI counts bytes with an int
 
 double as_double(std::uint64_t value)
@@ -109,12 +109,13 @@ std::vector<int> spread(int aggregators, int ranks)
     return result;
 }
 
-/// Cuts where the histogram has i/n of all bytes, on block boundaries.
+/// Cuts where the histogram has i/n of all bytes, on boundaries of blocks or stripes; staggered over the servers.
 std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
     if (histogram.empty()) histogram = {job.pattern.bytes};
     auto const begin = job.pattern.begin;
     auto const end = job.pattern.end;
+    auto const unit = unit_of(job.storage);
     std::vector<std::int64_t> cuts{begin};
     auto const bins = static_cast<std::int64_t>(histogram.size());
     auto const width = std::max<std::int64_t>(1, core::divide_up(end - begin, bins));
@@ -128,10 +129,10 @@ std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vec
             bin < histogram.size() && histogram[bin] > 0 ? as_double(wanted - before) / as_double(histogram[bin]) : 0.0;
         auto const at = begin + static_cast<std::int64_t>(bin) * width +
                         static_cast<std::int64_t>(inside * static_cast<double>(width));
-        cuts.push_back(std::clamp(core::align_down(at, job.storage.block_bytes), cuts.back(), end));
+        cuts.push_back(std::clamp(core::align_down(at, unit), cuts.back(), end));
     }
     cuts.push_back(end);
-    return cuts;
+    return stagger(std::move(cuts), unit, job.storage.stripe_bytes == unit ? job.storage.stripe_count : 0);
 }
 
 std::uint64_t block(Job const& job)
@@ -145,17 +146,24 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
 }
 
 /// Buffers as the options or the amount of data want them: a few rounds each, so that filling and draining overlap.
-void choose_buffers(Job const& job, Route& route, std::uint64_t most_round)
+/// In a striped file rounds are stripes.
+void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
 {
-    route.buffers = job.options.buffers.value_or(job.nodes > 1 ? network_buffers : 2);
+    route.unit = unit_of(job.storage);
+    route.buffers = buffers(job);
     auto const rounds = 4 * static_cast<std::uint64_t>(route.aggregators);
-    route.round_bytes =
-        job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least_round, most_round));
+    bool const striped = job.storage.stripe_bytes > 0;
+    auto const least = striped ? full_round : std::min(least_round, full_round);
+    route.round_bytes = job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least, full_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
     if (job.nodes > 1 && route.round_bytes > most_network_round) {
         route.notes.push_back("between nodes a buffer has at most 512 MiB");
         route.round_bytes = most_network_round;
     }
+    auto const stripe = static_cast<std::uint64_t>(job.storage.stripe_bytes);
+    if (striped && route.round_bytes % stripe != 0 && stripe % route.round_bytes != 0)
+        route.notes.push_back(fmt::format("buffers of {} are no multiple or even part of the stripes of {}",
+                                          core::format_bytes(route.round_bytes), core::format_bytes(stripe)));
 }
 
 /// Shrinks the buffers until they and the bookkeeping fit under the cap.
@@ -166,9 +174,10 @@ core::Status keep_cap(Job const& job, Route& route, char const* what)
     auto const wanted = route.round_bytes;
     auto const bookkeeping = job.pattern.most_bookkeeping_bytes;
     auto const total = [&] { return bookkeeping + std::min(route.memory_per_aggregator(), UINT64_MAX - bookkeeping); };
+    auto const unit = static_cast<std::uint64_t>(route.unit);
     while (total() > cap && route.way == Way::aggregated) {
         if (route.round_bytes > block(job))
-            route.round_bytes = round_up(route.round_bytes / 2, block(job));
+            route.round_bytes = round_up(route.round_bytes / 2, route.round_bytes > unit ? unit : block(job));
         else if (route.buffers > 1)
             --route.buffers;
         else
@@ -205,34 +214,9 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     if (take_direct) route.go_direct();
 }
 
-int wanted_aggregators(Job const& job, int streams)
+void note(Route& route, std::string const& text)
 {
-    return std::clamp(job.options.nbaggr.value_or(streams), 1, std::min(job.ranks, most_partitions));
-}
-
-int write_partitions(Job const& job)
-{
-    // Writers need cores, and pages can be populated only where all of them will be written.
-    bool const one = job.storage.reserve == machine::Reserve::populate && !job.pattern.dense();
-    auto const by_cores = one ? 1 : std::min(job.storage.write_streams, job.cores * 3 / 8);
-    auto const streams = std::min(by_cores, job.ranks) < 3 ? 1 : by_cores;
-    // A node without an aggregator would leave half of its link unused.
-    auto const per_node = (std::max(streams, job.nodes) + job.nodes - 1) / job.nodes;
-    return wanted_aggregators(job, per_node * job.nodes);
-}
-
-/// Messages carry a node's part of a round: rounds grow with the nodes, so that messages stay large.
-std::uint64_t network_round(Job const& job, std::uint64_t round)
-{
-    if (job.nodes == 1) return round;
-    return std::max(round, std::min<std::uint64_t>(16 * core::MiB, job.nodes * 128 * core::KiB));
-}
-
-void note_fewer(Job const& job, Route& route)
-{
-    if (job.options.nbaggr && *job.options.nbaggr > job.ranks)
-        route.notes.push_back(
-            fmt::format("{} aggregators asked for, {} ranks there are", *job.options.nbaggr, job.ranks));
+    if (!text.empty()) route.notes.push_back(text);
 }
 
 }  // namespace
@@ -261,7 +245,7 @@ std::uint64_t Route::memory_per_aggregator() const
 
 bool wants_histogram(Job const& job)
 {
-    return job.pattern.bytes > 0 && !job.pattern.dense() && write_partitions(job) > 1;
+    return job.pattern.bytes > 0 && !job.pattern.dense() && writers(job).count > 1;
 }
 
 core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
@@ -270,10 +254,9 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     Plan plan{job, {}, {}};
 
     auto& write = plan.write;
-    write.aggregators = write_partitions(job);
-    choose_buffers(job, write,
-                   network_round(job, populates(job, write.aggregators) ? job.storage.parallel_write_round_bytes
-                                                                        : job.storage.write_round_bytes));
+    auto const writing = writers(job);
+    write.aggregators = writing.count;
+    choose_buffers(job, write, full_write_round(job, populates(job, write.aggregators)));
     write.dense = job.pattern.dense();
     if (write.dense && (job.storage.reserve == machine::Reserve::allocate || populates(job, write.aggregators)))
         write.reserve = job.storage.reserve;
@@ -281,13 +264,17 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job), true);
     write.ranks = spread(write.aggregators, job.ranks);
     if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
-    note_fewer(job, write);
+    note(write, writing.why);
+    note(write, job.storage.note);
     if (auto status = keep_cap(job, write, "writing"); !status) return tl::unexpected(status.error());
 
     auto& read = plan.read;
-    // Between nodes the aggregators that wrote also read: what they wrote is in their caches.
-    read.aggregators = job.nodes > 1 ? write_partitions(job) : wanted_aggregators(job, job.storage.read_streams);
-    choose_buffers(job, read, network_round(job, most_read_round));
+    auto reading = readers(job);
+    if (job.nodes > 1 && write.way == Way::aggregated && reading.count != writing.count)
+        reading = {writing.count, fmt::format("as many aggregators as for writing, {}, not {}: those read that write",
+                                              writing.count, reading.count)};
+    read.aggregators = reading.count;
+    choose_buffers(job, read, full_read_round(job));
     read.dense = true;  // a reader takes what the file has
     choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
                pieces_fill_blocks(job) || sparse(job));
@@ -295,7 +282,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (read.way == Way::aggregated)
         read.cuts = job.nodes > 1 ? balanced_cuts(job, read.aggregators, histogram)
                                   : std::vector<std::int64_t>{job.pattern.begin, job.pattern.end};
-    note_fewer(job, read);
+    note(read, reading.why);
     if (auto status = keep_cap(job, read, "reading"); !status) return tl::unexpected(status.error());
     return plan;
 }
@@ -315,18 +302,19 @@ std::int64_t Schedule::round_end(std::size_t partition, std::int64_t round) cons
 
 Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base)
 {
+    auto const unit = std::max(block_bytes, route.unit);
     Schedule result;
     result.round_bytes = static_cast<std::int64_t>(route.round_bytes);
     for (std::size_t i = 0; i + 1 < route.cuts.size(); ++i) {
         Schedule::Partition p;
         bool const first = i == 0;
         bool const last = i + 2 == route.cuts.size();
-        p.begin = first ? base + route.cuts[i] : core::align_down(base + route.cuts[i], block_bytes);
-        p.end = last ? base + route.cuts[i + 1] : core::align_down(base + route.cuts[i + 1], block_bytes);
+        p.begin = first ? base + route.cuts[i] : core::align_down(base + route.cuts[i], unit);
+        p.end = last ? base + route.cuts[i + 1] : core::align_down(base + route.cuts[i + 1], unit);
         p.begin = std::max(p.begin, base + route.cuts.front());
         p.end = std::max(p.end, p.begin);
         // A retargeted step may meet larger blocks than its rounds: none of these may lie before the partition.
-        p.origin = core::align_down(p.begin, std::min(block_bytes, result.round_bytes));
+        p.origin = core::align_down(p.begin, std::min(unit, result.round_bytes));
         p.rounds = p.end > p.begin ? core::divide_up(p.end - p.origin, result.round_bytes) : 0;
         result.partitions.push_back(p);
     }

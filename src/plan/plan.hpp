@@ -1,15 +1,20 @@
 // Planning: pure functions from (pattern summary, storage, options) to a Plan. No MPI, no I/O.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <tapioca/options.hpp>
 
 #include "core/result.hpp"
+#include "machine/machine.hpp"
 #include "machine/storage.hpp"
 #include "pattern/summary.hpp"
+#include "plan/election.hpp"
 
 namespace tapioca::plan {
 
@@ -21,6 +26,9 @@ struct Job {
     int ranks = 1;
     int cores = 1;  ///< that the ranks of a node may use together
     int nodes = 1;
+    std::shared_ptr<machine::Machine const> machine;     ///< none: hosts that are all alike, with memory only
+    std::vector<int> where;                              ///< the machine's node of each node; empty: in order
+    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier of the machine
 };
 
 enum class Way {
@@ -63,6 +71,7 @@ struct Route {
     int aggregators = 0;             ///< writers with a partition each, or readers that share one
     std::vector<int> ranks;          ///< of the aggregators, partition by partition
     std::vector<std::int64_t> cuts;  ///< partition i is [cuts[i], cuts[i+1]), relative to the step's base
+    std::int64_t unit = 1;           ///< of the cuts: the file's stripe, or its block
     std::uint64_t round_bytes = 0;   ///< size of a buffer
     int buffers = 0;                 ///< per aggregator
     std::uint64_t granule = 1;       ///< bytes per bit of a round's map of valid bytes
@@ -73,6 +82,8 @@ struct Route {
     double aggregated_s = 0;  ///< its predicted time
     double direct_s = 0;
     Network network;
+    std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
+    std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0
     std::vector<std::string> notes;  ///< where an option was adapted
 
     /// Without aggregators after all.
@@ -84,6 +95,12 @@ struct Route {
     [[nodiscard]] std::uint64_t map_bytes() const;
     /// Buffers and maps together.
     [[nodiscard]] std::uint64_t memory_per_aggregator() const;
+    [[nodiscard]] std::size_t area(std::size_t partition) const
+    {
+        return areas.empty() ? 0 : areas[std::min(partition, areas.size() - 1)];
+    }
+    /// Names of the tiers that hold the buffers, those with most first.
+    [[nodiscard]] std::vector<std::string> tiers(Job const& job) const;
     /// True if the data crosses nodes on its way to the aggregators.
     [[nodiscard]] bool networked() const { return !network.homes.empty(); }
 };
@@ -111,20 +128,29 @@ struct Weight {
     std::uint64_t bytes = 0;
 };
 
-/// True if the plan needs connect(): it aggregates, and on several nodes.
-bool wants_weights(Plan const& plan);
-/// The cuts for which to weigh.
-std::vector<std::int64_t> const& weighed_cuts(Plan const& plan);
+/// The ranks of each node.
+using Nodes = std::vector<std::vector<int>>;
 
-/// Chooses the aggregators' nodes and ranks and who sends to whom. `nodes` are the ranks of each node.
-/// Fails only if the memory cap cannot be kept.
-core::Status connect(Plan& plan, std::vector<std::vector<int>> const& nodes, std::vector<Weight> weights);
+/// True if the route's aggregators have a choice: several nodes, or several tiers.
+bool wants_election(Job const& job, Route const& route);
+/// What is to be decided about a route's places. `weights` are by partition of its cuts.
+core::Result<Election> election_of(Job const& job, Route const& route, Nodes const& nodes,
+                                   std::vector<Weight> const& weights);
+/// Who is asked when places are chosen: the ranks of a job, or a description of them.
+struct Census {
+    std::function<std::vector<Weight>(std::vector<std::int64_t> const& cuts)> weigh;
+    std::function<Bids(Election const&)> poll;  ///< the best bids of all nodes
+};
+/// Chooses the aggregators' places and ranks and who sends to whom, for every route that wants_election().
+/// Fails if the buffers fit nowhere, or the memory cap cannot be kept.
+core::Status connect(Plan& plan, Nodes const& nodes, Census const& census);
 
 /// Without windows, the other transport does; `why` is what the MPI said.
 void refuse_rma(Plan& plan, std::string const& why);
 
-/// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions and rounds
-/// are multiples of the block in the file, whatever the base.
+/// The rounds of a route's partitions when the step begins at `base`. Boundaries between partitions are multiples of
+/// the route's unit in the file, whatever the base, and of the block of the file that the step was retargeted to if
+/// that is larger; rounds end on such boundaries, or on those of blocks if a round is not made of whole units.
 struct Schedule {
     struct Partition {
         std::int64_t begin = 0, end = 0;  ///< in the file
@@ -143,6 +169,12 @@ struct Schedule {
 };
 Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base);
 
+/// What the options ask for, or the default.
+Strategy strategy_of(Job const& job);
+Model model_of(Job const& job);
+
+/// Every aggregator's place, its cost and who else was considered, as a table. Empty if there was no choice.
+std::string explain_places(Plan const& plan);
 /// The plan for people. `settings` are lines such as "buffersize = 4194304 (environment)".
 std::string explain(Plan const& plan, std::vector<std::string> const& settings);
 

@@ -74,6 +74,28 @@ Row int_row(std::string_view name, std::string_view meaning, int least, int most
             }};
 }
 
+constexpr std::array<std::pair<std::string_view, int>, 2> number_words = {
+    {{"auto", nbaggr_auto}, {"poster", nbaggr_poster}}};
+
+/// A number of aggregators, or one of the words for it.
+Row aggregators_row(std::string_view name, std::string_view meaning, std::optional<int> Options::*member)
+{
+    return {name, "a whole number from 1 to 65536, auto or poster", meaning,
+            [member](Options& options, std::string const& text) {
+                auto value = number<int>(text);
+                if (value && (*value < 1 || *value > 65536)) return false;
+                for (auto const& [word, meant] : number_words)
+                    if (lower(text) == word) value = meant;
+                if (value) options.*member = value;
+                return value.has_value();
+            },
+            [member](Options const& options) {
+                for (auto const& [word, meant] : number_words)
+                    if (options.*member == meant) return Text(word);
+                return options.*member ? Text(std::to_string(*(options.*member))) : Text();
+            }};
+}
+
 Row bool_row(std::string_view name, std::string_view meaning, std::optional<bool> Options::*member)
 {
     return {
@@ -103,6 +125,17 @@ Row word_row(std::string_view name, std::string_view expects, std::string_view m
             [member](Options const& options) { return options.*member; }};
 }
 
+Row text_row(std::string_view name, std::string_view expects, std::string_view meaning,
+             std::optional<std::string> Options::*member)
+{
+    return {name, expects, meaning,
+            [member](Options& options, std::string const& text) {
+                if (!text.empty()) options.*member = text;
+                return !text.empty();
+            },
+            [member](Options const& options) { return options.*member; }};
+}
+
 constexpr std::array<std::string_view, 3> direct_words = {"auto", "never", "always"};
 
 std::vector<Row> const& table()
@@ -111,13 +144,30 @@ std::vector<Row> const& table()
         bytes_row("buffersize", "bytes of one aggregation buffer, rounded up to the file system's block",
                   &Options::buffersize),
         int_row("buffers", "buffers per aggregator, 1 to 64 (default 2)", 1, 64, &Options::buffers),
-        int_row("nbaggr", "number of aggregators, 1 to 65536 (default: the planner's choice)", 1, 65536,
-                &Options::nbaggr),
-        word_row("aggrtier", "dram", "tier of the aggregation buffers", {"dram"}, &Options::aggrtier),
+        aggregators_row("nbaggr", "number of aggregators: a number, auto (default) or poster (by memory)",
+                        &Options::nbaggr),
+        aggregators_row("nbaggr_read", "the same for reading (default: as nbaggr)", &Options::nbaggr_read),
+        int_row("aggr_per_ost", "aggregators for each server of a striped file, 1 to 64 (default 2)", 1, 64,
+                &Options::aggr_per_ost),
+        {"aggrtier", "the name of a tier, such as dram or ssd:/dir", "tier of the aggregation buffers (default dram)",
+         [](Options& options, std::string const& text) {
+             if (text.empty() || std::any_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c); }))
+                 return false;
+             auto const kind = std::min(text.find(':'), text.size());  // a place keeps its case
+             options.aggrtier = lower(text.substr(0, kind)) + text.substr(kind);
+             return true;
+         },
+         [](Options const& options) { return options.aggrtier; }},
         word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
                  "placement of aggregators; so far all place by bytes",
                  {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
                  &Options::strategy),
+        word_row("model", "paper-2024, paper-2017 or default", "cost model that places the aggregators",
+                 {"paper-2024", "paper-2017", "default"}, &Options::model),
+        text_row("platform", "a file, or the name of a shipped platform", "description of the machine",
+                 &Options::platform),
+        word_row("persistency", "none, job or permanent", "what the tier of the buffers must outlive (default none)",
+                 {"none", "job", "permanent"}, &Options::persistency),
         {"direct", "auto, never or always", "whether ranks access the file themselves (default auto)",
          [](Options& options, std::string const& text) {
              auto const at = std::find(direct_words.begin(), direct_words.end(), lower(text));
@@ -133,6 +183,10 @@ std::vector<Row> const& table()
         int_row("ranks_per_node", "pretend that every so many ranks are a node, 1 to 65536", 1, 65536,
                 &Options::ranks_per_node),
         bytes_row("memory", "cap for the buffers and bookkeeping of a process", &Options::memory),
+        bytes_row("striping_unit", "bytes of a stripe of a new file, where the file system has stripes",
+                  &Options::striping_unit),
+        int_row("striping_factor", "servers that a new file's stripes go round, 1 to 100000", 1, 100'000,
+                &Options::striping_factor),
         bool_row("devnull", "gather, but do not write", &Options::devnull),
         bool_row("check", "check that ranks pass the same arguments and do not overlap", &Options::check),
         {"timeout", "a number of seconds, not negative",
@@ -144,26 +198,23 @@ std::vector<Row> const& table()
              return true;
          },
          [](Options const& options) { return options.timeout ? Text(fmt::format("{}", *options.timeout)) : Text(); }},
-        {"report", "a file name", "JSON account of every file, written at close",
-         [](Options& options, std::string const& text) {
-             if (text.empty()) return false;
-             options.report = text;
-             return true;
-         },
-         [](Options const& options) { return options.report; }},
+        text_row("report", "a file name", "JSON account of every file, written at close", &Options::report),
         bool_row("commsplit", "accepted for the original library's sake; has no effect", &Options::commsplit),
     };
     return rows;
 }
 
 /// Names of the design that later versions will serve: better refused than ignored.
-constexpr std::array<std::string_view, 9> reserved = {"model",      "persistency", "platform", "stage", "stage_mapping",
-                                                      "stage_sync", "stage_drain", "off",      "files"};
+constexpr std::array<std::string_view, 6> reserved = {"stage",       "stage_mapping", "stage_sync",
+                                                      "stage_drain", "off",           "files"};
 /// Names that belong to sites' module files.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 /// Standard MPI-IO hints that mean the same as ours.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> standard_hints = {
-    {{"cb_nodes", "nbaggr"}, {"cb_buffer_size", "buffersize"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> standard_hints = {
+    {{"cb_nodes", "nbaggr"},
+     {"cb_buffer_size", "buffersize"},
+     {"striping_unit", "striping_unit"},
+     {"striping_factor", "striping_factor"}}};
 
 /// Sets one value. `shown` is the name as the user wrote it.
 core::Status set(Settings& settings, std::string_view name, std::string const& shown, std::string const& value,
@@ -272,7 +323,7 @@ std::string help()
     for (auto const& row : table()) {
         std::string name(row.name);
         std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-        text += fmt::format("  TAPIOCA_{:<14} {}\n", name, row.meaning);
+        text += fmt::format("  TAPIOCA_{:<15} {}\n", name, row.meaning);
     }
     return text;
 }

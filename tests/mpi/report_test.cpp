@@ -137,6 +137,25 @@ TEST(Plan, IsTheSameOnEveryRankInWordsAndAsJson)
     file.close();
 }
 
+TEST(Plan, SaysOnEveryRankWhatBecameOfAWishForStripes)
+{
+    Scratch const scratch;
+    auto options = small_buffers();
+    options.striping_unit = 1 << 20;
+    options.striping_factor = 4;
+    for (auto const* const why : {"stripes", "keeps its stripes"}) {  // a new file, and one that is there
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        auto const plan = file.declare(blocks()).plan();
+        expect_parts(plan.explain(), {"striping_unit=1048576 (code)"});
+        auto const json = Json::parse(plan.json(), nullptr, false);
+        if (json["file_system"] != "lustre" && json["file_system"] != "ceph")
+            expect_parts(plan.explain(), {"note: striping_unit and striping_factor: ", why});
+        auto const digest = std::hash<std::string>{}(plan.explain() + plan.json());
+        EXPECT_EQ(digest, from_rank_0(digest));
+        file.close();
+    }
+}
+
 TEST(Plan, TakesHintsFromMpiInfoAndTheEnvironmentAboveThem)
 {
     Scratch const scratch;

@@ -28,7 +28,8 @@ struct Scene {
     [[nodiscard]] plan::Route const& route() const { return writing ? plan.write : plan.read; }
 };
 
-inline Scene make_scene(Job job, Options const& options, std::int64_t base, std::int64_t block_bytes)
+inline Scene make_scene(Job job, Options const& options, std::int64_t base, std::int64_t block_bytes,
+                        int stripe_blocks = 0)
 {
     Scene scene;
     plan::Job planned;
@@ -45,6 +46,8 @@ inline Scene make_scene(Job job, Options const& options, std::int64_t base, std:
         }
     planned.storage = machine::storage_profile("tmpfs");
     planned.storage.block_bytes = block_bytes;
+    planned.storage.stripe_bytes = stripe_blocks * block_bytes;
+    planned.storage.stripe_count = stripe_blocks > 0 ? 3 : 0;
     planned.options = options;
     planned.ranks = static_cast<int>(job.size());
     planned.cores = 2;

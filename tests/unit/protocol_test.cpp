@@ -117,7 +117,8 @@ Scene random_scene(Random& random, int ranks)
     how.own_overlap = random.chance(20);
     how.idle_rank = static_cast<int>(random.pick(-1, ranks - 1));
     auto job = random.chance(25) ? interleave(ranks, how.begin, random.pick(1, 40), 20) : deal(random, ranks, how);
-    auto scene = make_scene(std::move(job), random_options(random), random.pick(0, 1) * random.pick(0, 3000), 64);
+    auto scene = make_scene(std::move(job), random_options(random), random.pick(0, 1) * random.pick(0, 3000), 64,
+                            static_cast<int>(random.one_of<std::int64_t>({0, 0, 1, 3, 16})));
     scene.plan.job.storage.block_bytes = random.one_of<std::int64_t>({64, 64, 512, 4096});  // as if retargeted
     scene.writing = random.chance(60);
     scene.background = random.chance(50);

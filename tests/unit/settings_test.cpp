@@ -45,13 +45,14 @@ TEST(Settings, EnvironmentBeatsHintsBeatCode)
 
 TEST(Settings, TakeEveryNameOfTheTable)
 {
-    Pairs const environment = {{"TAPIOCA_BUFFERSIZE", "1M"},  {"TAPIOCA_BUFFERS", "64"},
-                               {"TAPIOCA_NBAGGR", "2"},       {"TAPIOCA_AGGRTIER", "DRAM"},
-                               {"TAPIOCA_MEMORY", "1G"},      {"TAPIOCA_STRATEGY", "topology_aware"},
-                               {"TAPIOCA_DIRECT", "Always"},  {"TAPIOCA_DEVNULL", "yes"},
-                               {"TAPIOCA_CHECK", "off"},      {"TAPIOCA_TIMEOUT", "2.5"},
-                               {"TAPIOCA_REPORT", "r.json"},  {"TAPIOCA_COMMSPLIT", "1"},
-                               {"TAPIOCA_ROOT", "/opt/what"}, {"PATH", "/bin"}};
+    Pairs const environment = {
+        {"TAPIOCA_BUFFERSIZE", "1M"},      {"TAPIOCA_BUFFERS", "64"},       {"TAPIOCA_NBAGGR", "2"},
+        {"TAPIOCA_AGGRTIER", "DRAM"},      {"TAPIOCA_MEMORY", "1G"},        {"TAPIOCA_STRATEGY", "topology_aware"},
+        {"TAPIOCA_DIRECT", "Always"},      {"TAPIOCA_DEVNULL", "yes"},      {"TAPIOCA_CHECK", "off"},
+        {"TAPIOCA_TIMEOUT", "2.5"},        {"TAPIOCA_REPORT", "r.json"},    {"TAPIOCA_COMMSPLIT", "1"},
+        {"TAPIOCA_NBAGGR_READ", "Auto"},   {"TAPIOCA_AGGR_PER_OST", "4"},   {"TAPIOCA_STRIPING_UNIT", "4M"},
+        {"TAPIOCA_STRIPING_FACTOR", "48"}, {"TAPIOCA_MODEL", "Paper-2017"}, {"TAPIOCA_PLATFORM", "Sites/mira.toml"},
+        {"TAPIOCA_PERSISTENCY", "job"},    {"TAPIOCA_ROOT", "/opt/what"},   {"PATH", "/bin"}};
     auto const settings = resolve({}, {}, environment);
     ASSERT_TRUE(settings) << settings.error().text;
     auto const& options = settings->options;
@@ -63,14 +64,28 @@ TEST(Settings, TakeEveryNameOfTheTable)
     EXPECT_EQ(options.check, false);
     EXPECT_EQ(options.timeout, 2.5);
     EXPECT_EQ(options.report, "r.json");
-    EXPECT_EQ(settings->lines().size(), 12U);
+    EXPECT_EQ(options.nbaggr_read, nbaggr_auto);
+    EXPECT_EQ(options.aggr_per_ost, 4);
+    EXPECT_EQ(options.striping_unit, 4U << 20);
+    EXPECT_EQ(options.striping_factor, 48);
+    EXPECT_EQ(options.model, "paper-2017");
+    EXPECT_EQ(options.platform, "Sites/mira.toml");
+    EXPECT_EQ(options.persistency, "job");
+    EXPECT_EQ(settings->lines().size(), 19U);
 }
 
 TEST(Settings, ReadTheStandardHints)
 {
-    auto const settings =
-        resolve({}, {{"cb_nodes", "3"}, {"cb_buffer_size", "16777216"}, {"romio_no_indep_rw", "true"}}, {});
+    auto const settings = resolve({},
+                                  {{"cb_nodes", "3"},
+                                   {"cb_buffer_size", "16777216"},
+                                   {"striping_unit", "1048576"},
+                                   {"striping_factor", "8"},
+                                   {"romio_no_indep_rw", "true"}},
+                                  {});
     ASSERT_TRUE(settings);
+    EXPECT_EQ(settings->options.striping_unit, 1048576U);
+    EXPECT_EQ(settings->options.striping_factor, 8);
     EXPECT_EQ(settings->options.nbaggr, 3);
     EXPECT_EQ(settings->options.buffersize, 16777216U);
     EXPECT_EQ(settings->origins.at("nbaggr"), "hint");
@@ -108,7 +123,20 @@ TEST(Settings, BadValuesNameTheSettingTheValueAndWhatIsExpected)
                                                                  {"BUFFERS", "two"},
                                                                  {"NBAGGR", "0"},
                                                                  {"NBAGGR", "99999999999"},
-                                                                 {"AGGRTIER", "hbm"},
+                                                                 {"NBAGGR", "-2"},
+                                                                 {"NBAGGR", "65537"},
+                                                                 {"NBAGGR", "2 or 3"},
+                                                                 {"NBAGGR_READ", "many"},
+                                                                 {"AGGR_PER_OST", "0"},
+                                                                 {"AGGR_PER_OST", "65"},
+                                                                 {"STRIPING_UNIT", "0"},
+                                                                 {"STRIPING_FACTOR", "0"},
+                                                                 {"STRIPING_FACTOR", "100001"},
+                                                                 {"AGGRTIER", ""},
+                                                                 {"AGGRTIER", "fast one"},
+                                                                 {"MODEL", "paper"},
+                                                                 {"PERSISTENCY", "ever"},
+                                                                 {"PLATFORM", ""},
                                                                  {"STRATEGY", "FASTEST"},
                                                                  {"DIRECT", "sometimes"},
                                                                  {"MEMORY", "lots"},
@@ -136,8 +164,30 @@ TEST(Settings, ValuesSetInCodeAreCheckedToo)
     empty.report = "";
     EXPECT_NE(refusal(empty, {}, {}), "");
     Options tier;
-    tier.aggrtier = "tape";
+    tier.aggrtier = "a tape";
     EXPECT_NE(refusal(tier, {}, {}), "");
+    Options negative;
+    negative.nbaggr = -1;
+    EXPECT_TRUE(refusal(negative, {}, {}).starts_with("option nbaggr=-1: expected"));
+}
+
+TEST(Settings, NumberOfAggregatorsMayBeAWord)
+{
+    Options code;
+    code.nbaggr = nbaggr_poster;
+    auto const settings = resolve(code, {{"tapioca_nbaggr_read", "7"}}, {});
+    ASSERT_TRUE(settings) << settings.error().text;
+    EXPECT_EQ(settings->options.nbaggr, nbaggr_poster);
+    EXPECT_EQ(settings->lines().at(0).value, "poster");
+    auto const after = unpack(pack(*settings));
+    EXPECT_EQ(after.options.nbaggr, nbaggr_poster);
+    EXPECT_EQ(after.options.nbaggr_read, 7);
+    EXPECT_EQ(resolve({}, {{"cb_nodes", "AUTO"}}, {})->options.nbaggr, nbaggr_auto);
+}
+
+TEST(Settings, TierKeepsTheCaseOfItsPlace)
+{
+    EXPECT_EQ(resolve({}, {{"tapioca_aggrtier", "SSD:/Scratch/A"}}, {})->options.aggrtier, "ssd:/Scratch/A");
 }
 
 TEST(Settings, NamesOfLaterVersionsAreRefusedNotIgnored)
@@ -185,8 +235,9 @@ TEST(Settings, ComeFromTheProcessEnvironment)
 
 TEST(Settings, HelpListsEveryName)
 {
-    for (auto const* const name : {"BUFFERSIZE", "BUFFERS", "NBAGGR", "AGGRTIER", "STRATEGY", "DIRECT", "MEMORY",
-                                   "DEVNULL", "CHECK", "TIMEOUT", "REPORT", "COMMSPLIT"})
+    for (auto const* const name : {"BUFFERSIZE", "BUFFERS", "NBAGGR", "NBAGGR_READ", "AGGR_PER_OST", "STRIPING_UNIT",
+                                   "STRIPING_FACTOR", "MODEL", "PLATFORM", "PERSISTENCY", "AGGRTIER", "STRATEGY",
+                                   "DIRECT", "MEMORY", "DEVNULL", "CHECK", "TIMEOUT", "REPORT", "COMMSPLIT"})
         EXPECT_NE(help().find(std::string("TAPIOCA_") + name + " "), std::string::npos) << name;
 }
 

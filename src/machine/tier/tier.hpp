@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -44,7 +46,7 @@ public:
 
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// Of the file behind it, for attach().
+    /// Of the file behind it, for attach(). Only the creator has one, until unlink(), which its destructor calls.
     [[nodiscard]] std::string const& name() const { return name_; }
     /// Nobody else will attach: the file's name is removed. The memory stays until all have unmapped it.
     void unlink();
@@ -62,7 +64,7 @@ class Tier {
 public:
     virtual ~Tier() = default;
     [[nodiscard]] TierTraits const& traits() const { return traits_; }
-    /// memAlloc: new, zeroed memory.
+    /// memAlloc: new, zeroed memory; an empty Mapping for 0 bytes.
     [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes) const = 0;
     /// The memory that another process of this node has created and not yet unlinked.
     [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const = 0;
@@ -77,13 +79,14 @@ core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits);
 
 /// The tiers of this node, fastest first, with what is really free: dram, and what hwloc knows (HBM, CXL, NVM).
 std::vector<TierTraits> find_tiers();
-/// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of its
-/// own. Fails with the names there are.
+/// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of
+/// its own. Fails with the names there are.
 core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTraits> const& tiers);
 /// Bytes that are free for a tier now: the node's memory under its cgroups' limits, a directory's file system.
 std::uint64_t free_bytes(TierTraits const& tier);
 
 char const* name(Persistency persistency);
+std::optional<Persistency> persistency_named(std::string_view name);
 char const* name(Origin origin);
 
 }  // namespace tapioca::machine

@@ -1,0 +1,200 @@
+#include "engine/surroundings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace tapioca::engine {
+
+namespace {
+
+/// What the first rank of a node tells of it, as lines of text: its name, its Slurm address, then a tier each.
+struct Node {
+    std::string host;
+    std::string address;
+    std::vector<machine::TierTraits> tiers;
+};
+
+std::string pack(machine::Figure const& figure)
+{
+    return fmt::format("{:.17g}\t{}", figure.value, static_cast<int>(figure.origin));
+}
+
+std::string pack(Node const& node)
+{
+    auto text = node.host + "\n" + node.address + "\n";
+    for (auto const& t : node.tiers)
+        text +=
+            fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", t.name, t.kind, t.place, static_cast<int>(t.persistency),
+                        pack(t.latency_s), pack(t.write_bandwidth), pack(t.read_bandwidth), pack(t.capacity_bytes));
+    return text;
+}
+
+Node unpack(std::string const& text)
+{
+    std::istringstream lines(text);
+    Node node;
+    std::getline(lines, node.host);
+    std::getline(lines, node.address);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream fields(line);
+        auto const next = [&] {
+            std::string field;
+            std::getline(fields, field, '\t');
+            return field;
+        };
+        auto const figure = [&] {
+            auto const value = std::strtod(next().c_str(), nullptr);
+            return machine::Figure{value, static_cast<machine::Origin>(std::atoi(next().c_str()))};
+        };
+        machine::TierTraits tier;
+        tier.name = next();
+        tier.kind = next();
+        tier.place = next();
+        tier.persistency = static_cast<machine::Persistency>(std::atoi(next().c_str()));
+        tier.latency_s = figure();
+        tier.write_bandwidth = figure();
+        tier.read_bandwidth = figure();
+        tier.capacity_bytes = figure();
+        node.tiers.push_back(std::move(tier));
+    }
+    return node;
+}
+
+std::string host_name()
+{
+    char name[256] = {};
+    (void)::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+machine::TierTraits* named(std::vector<machine::TierTraits>& tiers, std::string const& name)
+{
+    auto const at = std::find_if(tiers.begin(), tiers.end(), [&](auto const& t) { return t.name == name; });
+    return at == tiers.end() ? nullptr : &*at;
+}
+
+/// The tiers of this node: the platform file's figures beat what was found, as far as the node has the tier; of the two
+/// capacities the smaller counts.
+std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> const& described)
+{
+    auto found = machine::find_tiers();
+    std::vector<machine::TierTraits> tiers;
+    for (auto tier : described) {
+        if (auto const* const here = named(found, tier.name); here && tier.place.empty()) tier.place = here->place;
+        auto const free = machine::make_tier(tier) ? static_cast<double>(machine::free_bytes(tier)) : 0.0;
+        if (free == 0) continue;
+        if (tier.capacity_bytes.value == 0 || free < tier.capacity_bytes.value)
+            tier.capacity_bytes = {free, machine::Origin::measured};
+        tiers.push_back(std::move(tier));
+    }
+    for (auto& tier : found)
+        if (!named(tiers, tier.name)) tiers.push_back(std::move(tier));
+    return tiers;
+}
+
+core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, std::string const& wish)
+{
+    auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
+    Node node{host_name(), address ? address : "", tiers_here(described)};
+    if (!wish.empty() && !named(node.tiers, wish)) {
+        auto tier = machine::choose_tier(wish, node.tiers);
+        if (!tier) return tl::unexpected(tier.error());
+        node.tiers.push_back(std::move(*tier));
+    }
+    if (!wish.empty())
+        if (auto const tier = machine::make_tier(*named(node.tiers, wish)); !tier) return tl::unexpected(tier.error());
+    return node;
+}
+
+std::string slurm_topology()
+{
+    std::ifstream file("/etc/slurm/topology.conf");
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Rank 0's file on all ranks: the text, or the failure of reading it.
+core::Result<machine::PlatformText> spread(comm::Team const& team, std::string const& name)
+{
+    core::Result<machine::PlatformText> file;
+    if (team.rank() == 0) file = machine::read_platform(name);
+    auto const status = comm::agree(team.all(), file ? core::Status() : tl::unexpected(file.error()));
+    if (!status) return tl::unexpected(status.error());
+    file->path = comm::broadcast(team.all(), file->path);
+    file->text = comm::broadcast(team.all(), file->text);
+    return file;
+}
+
+}  // namespace
+
+core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
+{
+    machine::Machine machine;
+    if (!wish.platform.empty()) {
+        auto const file = spread(team, wish.platform);
+        if (!file) return tl::unexpected(file.error());
+        auto parsed = machine::parse_platform(file->text, file->path);
+        if (!parsed) return tl::unexpected(parsed.error());
+        machine = std::move(*parsed);
+    }
+
+    core::Status local;
+    std::string mine;
+    if (team.node_rank() == 0) {
+        auto const node = look_here(machine.tiers, wish.tier);
+        if (node)
+            mine = pack(*node);
+        else
+            local = tl::unexpected(node.error());
+    }
+    if (auto const agreed = comm::agree(team.all(), local); !agreed) return tl::unexpected(agreed.error());
+    std::vector<Node> nodes;
+    for (auto const& text : team.gather_texts(mine)) nodes.push_back(unpack(text));
+
+    bool const pretended = team.ranks_per_node() > 0;
+    std::vector<std::string> hosts;
+    std::vector<std::string> addresses;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        hosts.push_back(pretended ? fmt::format("{}-{}", nodes[i].host, i) : nodes[i].host);
+        if (!pretended && !nodes[i].address.empty()) addresses.push_back(nodes[i].address);
+    }
+    if (!machine.topology) {
+        if (addresses.size() != hosts.size()) addresses.clear();
+        auto const conf = comm::broadcast(team.all(), team.rank() == 0 && !pretended ? slurm_topology() : "");
+        auto described = machine::describe_hosts(hosts, addresses, conf);
+        if (!described) return tl::unexpected(described.error());
+        machine = std::move(*described);
+    }
+    if (pretended) machine.hosts.clear();
+    auto where = machine::find_hosts(machine, hosts);
+    if (!where) return tl::unexpected(where.error());
+
+    Surroundings result;
+    result.where = std::move(*where);
+    machine.tiers.clear();
+    for (auto const& node : nodes)
+        for (auto const& tier : node.tiers)
+            if (!named(machine.tiers, tier.name)) machine.tiers.push_back(tier);
+    for (auto& node : nodes) {
+        std::vector<std::uint64_t> free;
+        for (auto const& tier : machine.tiers) {
+            auto const* const here = named(node.tiers, tier.name);
+            free.push_back(here ? static_cast<std::uint64_t>(here->capacity_bytes.value) : 0);
+        }
+        result.free_bytes.push_back(std::move(free));
+    }
+    auto& here = nodes[static_cast<std::size_t>(team.my_node())].tiers;
+    for (auto const& tier : machine.tiers) {
+        auto const* const own = named(here, tier.name);
+        result.mine.push_back(own ? std::optional(*own) : std::nullopt);
+    }
+    result.machine = std::make_shared<machine::Machine const>(std::move(machine));
+    return result;
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,36 @@
+// dram: ordinary memory, wherever the system finds some.
+#include <algorithm>
+
+#include "machine/tier/free.hpp"
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+class Dram final : public Tier {
+public:
+    explicit Dram(TierTraits traits) : Tier(std::move(traits)) {}
+    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes) const override
+    {
+        return create_file({shm_directory, bytes, dram_free_bytes(traits_), traits_.name, shm_advice, true, {}});
+    }
+    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    {
+        return attach_file(name, bytes, true);
+    }
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<Tier>> make_dram(TierTraits const& traits)
+{
+    return std::make_unique<Dram>(traits);
+}
+
+std::uint64_t dram_free_bytes(TierTraits const&)
+{
+    return std::min({available_memory(), cgroup_free_bytes(), directory_free_bytes(shm_directory)});
+}
+
+}  // namespace tapioca::machine

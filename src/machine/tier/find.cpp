@@ -1,0 +1,165 @@
+// find_tiers: what hwloc knows of this node's memory, or, on an ordinary machine, plain dram without asking it.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "core/units.hpp"
+#include "machine/tier/hwloc.hpp"
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+struct Label {
+    char const *in_hwloc, *tier;
+};
+// The beginnings of hwloc's subtypes and MemoryTier attributes. SPM is "specific-purpose" memory that it cannot tell.
+constexpr std::array<Label, 7> labels = {{{"HBM", "hbm"},
+                                          {"MCDRAM", "hbm"},
+                                          {"NVM", "nvm"},
+                                          {"SPM", "spm"},
+                                          {"CXL", "cxl"},
+                                          {"GPU", "gpu"},
+                                          {"DRAM", "dram"}}};
+
+struct Factors {
+    char const* tier;
+    double latency, write, read;
+};
+// Where hwloc has no figures: multiples of what dram has.
+constexpr std::array<Factors, 6> factors = {{{"hbm", 1.2, 1.5, 1.5},
+                                             {"nvm", 3, 0.2, 0.6},
+                                             {"spm", 1.5, 0.8, 0.8},
+                                             {"cxl", 2.5, 0.8, 0.8},
+                                             {"gpu", 5, 0.5, 0.2},
+                                             {"numa", 1.5, 0.8, 0.8}}};
+
+bool is_ordinary_machine()
+{
+    if (std::getenv("HWLOC_XMLFILE") || std::getenv("HWLOC_SYNTHETIC")) return false;
+    int nodes = 0;
+    std::error_code error;
+    for (auto const& entry : std::filesystem::directory_iterator("/sys/devices/system/node", error)) {
+        auto const name = entry.path().filename().string();
+        nodes += name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+    }
+    return nodes <= 1;
+}
+
+/// The tier that hwloc itself names for a NUMA node; empty if it names none.
+std::string label_of(hwloc_obj_t node)
+{
+    for (char const* const text :
+         {const_cast<char const*>(node->subtype), hwloc_obj_get_info_by_name(node, "MemoryTier")})
+        for (auto const& label : labels)
+            if (text && std::string_view(text).starts_with(label.in_hwloc)) return label.tier;
+    return {};
+}
+
+/// The nodes of each tier. Nodes without a label are dram if they have processors that no node before them has.
+std::map<std::string, std::vector<hwloc_obj_t>> sort_nodes(hwloc_topology_t topology)
+{
+    std::map<std::string, std::vector<hwloc_obj_t>> tiers;
+    std::vector<hwloc_obj_t> nodes;
+    for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node));)
+        nodes.push_back(node);
+    std::sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return a->os_index < b->os_index; });
+    auto* const taken = hwloc_bitmap_alloc();
+    for (auto* const node : nodes) {
+        auto label = label_of(node);
+        bool const has_own = !hwloc_bitmap_iszero(node->cpuset) && !hwloc_bitmap_intersects(node->cpuset, taken);
+        if (label.empty()) label = has_own ? "dram" : fmt::format("numa:{}", node->os_index);
+        if (label == "dram") hwloc_bitmap_or(taken, taken, node->cpuset);
+        tiers[label].push_back(node);
+    }
+    hwloc_bitmap_free(taken);
+    return tiers;
+}
+
+/// An attribute as seen from the processors nearest to a node, the worst of `nodes`. 0: not known for all.
+double attribute(hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes, hwloc_memattr_id_t id,
+                 bool worst_is_most)
+{
+    double worst = 0;
+    for (auto* const node : nodes) {
+        hwloc_uint64_t value = 0;
+        hwloc_location from = {};
+        if (hwloc_memattr_get_best_initiator(topology, id, node, 0, &from, &value) != 0 || value == 0) return 0;
+        auto const figure = static_cast<double>(value);
+        worst = worst == 0 ? figure : worst_is_most ? std::max(worst, figure) : std::min(worst, figure);
+    }
+    return worst;
+}
+
+/// `exact` where hwloc has it, else `general`, else what is assumed.
+void take_figure(Figure& figure, double exact, double general, double unit)
+{
+    if (auto const value = exact > 0 ? exact : general; value > 0) figure = {value * unit, Origin::hwloc};
+}
+
+void take_figures(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes)
+{
+    constexpr double ns = 1e-9;
+    constexpr auto mib_per_s = static_cast<double>(core::MiB);
+    auto const get = [&](hwloc_memattr_id_e id, bool most = false) { return attribute(topology, nodes, id, most); };
+    auto const bandwidth = get(HWLOC_MEMATTR_ID_BANDWIDTH);
+    take_figure(tier.latency_s, get(HWLOC_MEMATTR_ID_LATENCY, true), get(HWLOC_MEMATTR_ID_READ_LATENCY, true), ns);
+    take_figure(tier.write_bandwidth, get(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH), bandwidth, mib_per_s);
+    take_figure(tier.read_bandwidth, get(HWLOC_MEMATTR_ID_READ_BANDWIDTH), bandwidth, mib_per_s);
+}
+
+/// What is free, or all there is on a machine that is only described.
+void take_capacity(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes)
+{
+    double total = 0;
+    for (auto* const node : nodes) total += static_cast<double>(node->attr->numanode.local_memory);
+    tier.capacity_bytes = {total, Origin::hwloc};
+    if (hwloc_topology_is_thissystem(topology))
+        tier.capacity_bytes = {static_cast<double>(free_bytes(tier)), Origin::measured};
+}
+
+TierTraits describe_numa(std::string const& name, std::vector<hwloc_obj_t> const& nodes, TierTraits const& dram)
+{
+    std::vector<unsigned> numbers;
+    for (auto* const node : nodes) numbers.push_back(node->os_index);
+    auto tier = assumed_traits("numa", name, fmt::format("{}", fmt::join(numbers, ",")));
+    auto const times = std::find_if(factors.begin(), factors.end() - 1, [&](auto const& f) { return name == f.tier; });
+    tier.latency_s.value = dram.latency_s.value * times->latency;
+    tier.write_bandwidth.value = dram.write_bandwidth.value * times->write;
+    tier.read_bandwidth.value = dram.read_bandwidth.value * times->read;
+    return tier;
+}
+
+}  // namespace
+
+std::vector<TierTraits> find_tiers()
+{
+    std::vector<TierTraits> tiers = {assumed_traits("dram", "dram", "")};
+    auto const topology = is_ordinary_machine() ? nullptr : load_hwloc();
+    if (!topology) {
+        tiers[0].capacity_bytes = {static_cast<double>(free_bytes(tiers[0])), Origin::measured};
+        return tiers;
+    }
+    auto nodes = sort_nodes(topology.get());
+    take_figures(tiers[0], topology.get(), nodes["dram"]);
+    take_capacity(tiers[0], topology.get(), nodes["dram"]);
+    for (auto const& [name, of_tier] : nodes) {
+        if (name == "dram") continue;
+        auto tier = describe_numa(name, of_tier, tiers[0]);
+        take_figures(tier, topology.get(), of_tier);
+        take_capacity(tier, topology.get(), of_tier);
+        tiers.push_back(std::move(tier));
+    }
+    std::stable_sort(tiers.begin(), tiers.end(), [](TierTraits const& a, TierTraits const& b) {
+        return a.write_bandwidth.value > b.write_bandwidth.value;
+    });
+    return tiers;
+}
+
+}  // namespace tapioca::machine

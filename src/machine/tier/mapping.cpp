@@ -1,0 +1,132 @@
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/units.hpp"
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+struct OpenFile {
+    int fd;
+    explicit OpenFile(int opened) : fd(opened) {}
+    OpenFile(OpenFile const&) = delete;
+    OpenFile& operator=(OpenFile const&) = delete;
+    ~OpenFile()
+    {
+        if (fd >= 0) ::close(fd);
+    }
+};
+
+std::string new_name(std::string const& directory)
+{
+    std::uint64_t nonce = 0;
+    if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = static_cast<std::uint64_t>(::getpid());
+    return fmt::format("{}/tapioca-{}-{:016x}", directory, ::getpid(), nonce);
+}
+
+int allocate(int fd, std::uint64_t bytes)
+{
+    int error = EINTR;
+    while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    return error;
+}
+
+}  // namespace
+
+Mapping::Mapping(std::byte* data, std::uint64_t bytes, std::string name)
+    : data_(data), bytes_(bytes), name_(std::move(name))
+{
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      name_(std::exchange(other.name_, {}))
+{
+}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept
+{
+    Mapping taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(bytes_, taken.bytes_);
+    std::swap(name_, taken.name_);
+    return *this;
+}
+
+Mapping::~Mapping()
+{
+    unlink();
+    if (data_) ::munmap(data_, bytes_);
+}
+
+void Mapping::unlink()
+{
+    if (!name_.empty()) ::unlink(name_.c_str());
+    name_.clear();
+}
+
+core::Status Mapping::flush() const
+{
+    if (data_ && ::msync(data_, bytes_, MS_SYNC) != 0)
+        return core::fail_errno(errno, fmt::format("flushing {} to its tier", core::format_bytes(bytes_)));
+    return {};
+}
+
+core::Result<Mapping> create_file(FileRequest const& request)
+{
+    auto const [directory, bytes] = std::pair(request.directory, request.bytes);
+    if (bytes == 0) return Mapping();
+    auto const refuse = [&](int error) {
+        auto failed = core::fail_errno(
+            error, fmt::format("{} tier: {} in {}", request.tier, core::format_bytes(bytes), directory));
+        auto& text = failed.value().text;
+        if (error == ENOSPC) text += fmt::format(" ({} free)", core::format_bytes(request.free_bytes));
+        bool const fits = failed.value().code != Errc::no_space && failed.value().code != Errc::memory;
+        text += ": " + (fits ? "choose another tier or directory with TAPIOCA_AGGRTIER" : request.advice);
+        return failed;
+    };
+    if (bytes > request.free_bytes || bytes > INT64_MAX) return refuse(ENOSPC);
+
+    auto const name = new_name(directory);
+    OpenFile const file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file.fd < 0) return refuse(errno);
+    void* const memory = ::ftruncate(file.fd, static_cast<off_t>(bytes)) == 0
+                             ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0)
+                             : MAP_FAILED;
+    Mapping mapping(memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory), bytes, name);
+    if (!mapping.data()) return refuse(errno);
+    if (request.place)
+        if (auto const placed = request.place(mapping.data(), bytes); !placed) return tl::unexpected(placed.error());
+    if (int const error = allocate(file.fd, bytes); error != 0) return refuse(error);
+#ifdef MADV_POPULATE_WRITE
+    if (request.populate) (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels: at first touch
+#endif
+    return mapping;
+}
+
+core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate)
+{
+    if (bytes == 0) return Mapping();
+    OpenFile const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (file.fd < 0) return core::fail_errno(errno, "opening " + name);
+    struct stat info = {};
+    if (::fstat(file.fd, &info) != 0) return core::fail_errno(errno, "looking at " + name);
+    if (static_cast<std::uint64_t>(info.st_size) < bytes)
+        return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
+    int const flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd, 0);
+    if (memory == MAP_FAILED)
+        return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));
+    return Mapping(static_cast<std::byte*>(memory), bytes, {});
+}
+
+}  // namespace tapioca::machine

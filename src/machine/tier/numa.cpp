@@ -1,0 +1,106 @@
+// numa: memory of chosen NUMA nodes: HBM, NVM, CXL, or any by number.
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "machine/tier/free.hpp"
+#include "machine/tier/hwloc.hpp"
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+struct BitmapDeleter {
+    void operator()(hwloc_bitmap_s* bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
+
+class Numa final : public Tier {
+public:
+    Numa(TierTraits traits, Hwloc topology, Bitmap nodes)
+        : Tier(std::move(traits)), topology_(std::move(topology)), nodes_(std::move(nodes))
+    {
+    }
+    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes) const override
+    {
+        auto const bind = [this](std::byte* data, std::uint64_t length) { return this->bind(data, length); };
+        return create_file({shm_directory, bytes, numa_free_bytes(traits_), traits_.name, shm_advice, true, bind});
+    }
+    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    {
+        return attach_file(name, bytes, true);
+    }
+
+private:
+    /// The policy of a shared mapping is kept with its file: it holds for fallocate() and for whoever attaches.
+    [[nodiscard]] core::Status bind(std::byte* data, std::uint64_t bytes) const
+    {
+        constexpr int flags = HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_STRICT;
+        if (hwloc_set_area_membind(topology_.get(), data, bytes, nodes_.get(), HWLOC_MEMBIND_BIND, flags) == 0)
+            return {};
+        auto failed = core::fail_errno(errno, fmt::format("{} tier: the system refuses to bind memory to NUMA node {}",
+                                                          traits_.name, traits_.place));
+        failed.value().text += ": choose another with TAPIOCA_AGGRTIER";
+        return failed;
+    }
+
+    Hwloc topology_;
+    Bitmap nodes_;
+};
+
+}  // namespace
+
+std::vector<unsigned> numa_nodes(std::string const& place)
+{
+    std::vector<unsigned> nodes;
+    for (char const *at = place.data(), *const end = at + place.size(); at < end;) {
+        unsigned node = 0;
+        auto const [rest, error] = std::from_chars(at, end, node);
+        if (error != std::errc{} || (rest != end && *rest != ',') || rest + 1 == end) return {};
+        nodes.push_back(node);
+        at = rest + 1;
+    }
+    return nodes;
+}
+
+bool is_numa_place(std::string const& text)
+{
+    auto const nodes = numa_nodes(text);
+    return !nodes.empty() && *std::max_element(nodes.begin(), nodes.end()) < 4096;
+}
+
+core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& traits)
+{
+    auto topology = load_hwloc();
+    if (!topology) return core::fail_errno(errno, fmt::format("{} tier: hwloc does not load", traits.name));
+    Bitmap wanted(hwloc_bitmap_alloc());
+    for (auto const node : numa_nodes(traits.place)) hwloc_bitmap_set(wanted.get(), node);
+    auto const* const there = hwloc_topology_get_topology_nodeset(topology.get());
+    if (hwloc_bitmap_iszero(wanted.get()) || !hwloc_bitmap_isincluded(wanted.get(), there)) {
+        std::vector<int> nodes;
+        for (int node = hwloc_bitmap_first(there); node >= 0; node = hwloc_bitmap_next(there, node))
+            nodes.push_back(node);
+        return core::fail(Errc::setting, fmt::format("{} tier: this node has no NUMA node {}: it has {}", traits.name,
+                                                     traits.place, fmt::join(nodes, ", ")));
+    }
+    return std::make_unique<Numa>(traits, std::move(topology), std::move(wanted));
+}
+
+std::uint64_t numa_free_bytes(TierTraits const& tier)
+{
+    std::uint64_t free = 0;
+    for (auto const node : numa_nodes(tier.place)) {
+        auto const of_node = node_free_bytes(node);
+        if (!of_node) {  // a machine that is only described
+            free = static_cast<std::uint64_t>(tier.capacity_bytes.value);
+            break;
+        }
+        free += *of_node;
+    }
+    return std::min({free, cgroup_free_bytes(), directory_free_bytes(shm_directory)});
+}
+
+}  // namespace tapioca::machine

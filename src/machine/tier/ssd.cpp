@@ -1,0 +1,59 @@
+// ssd: a file in a directory of the node, as large as its file system has room for.
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "machine/tier/free.hpp"
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+namespace {
+
+class Ssd final : public Tier {
+public:
+    explicit Ssd(TierTraits traits) : Tier(std::move(traits)) {}
+    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes) const override
+    {
+        return create_file({traits_.place,
+                            bytes,
+                            ssd_free_bytes(traits_),
+                            "ssd",
+                            "make room there, lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY, or name another directory "
+                            "with TAPIOCA_AGGRTIER=ssd:/dir",
+                            false,
+                            {}});
+    }
+    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    {
+        return attach_file(name, bytes, false);
+    }
+};
+
+}  // namespace
+
+bool is_ssd_place(std::string const& text)
+{
+    return text.starts_with('/');
+}
+
+core::Result<std::unique_ptr<Tier>> make_ssd(TierTraits const& traits)
+{
+    auto const refuse = [&](int error, char const* what_to_do) {
+        auto failed = core::fail_errno(error, "ssd tier: " + traits.place);
+        failed.value().text += fmt::format(": {} or name another with TAPIOCA_AGGRTIER=ssd:/dir", what_to_do);
+        return failed;
+    };
+    struct stat info = {};
+    if (::stat(traits.place.c_str(), &info) != 0) return refuse(errno, "create it");
+    if (!S_ISDIR(info.st_mode)) return refuse(ENOTDIR, "remove it");
+    if (::access(traits.place.c_str(), W_OK | X_OK) != 0) return refuse(errno, "make it writable");
+    return std::make_unique<Ssd>(traits);
+}
+
+std::uint64_t ssd_free_bytes(TierTraits const& tier)
+{
+    return directory_free_bytes(tier.place);
+}
+
+}  // namespace tapioca::machine

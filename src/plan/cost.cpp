@@ -1,0 +1,137 @@
+#include "plan/cost.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace tapioca::plan {
+
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr std::array<std::pair<std::string_view, Model>, 3> models = {
+    {{"default", Model::pipelined}, {"paper-2024", Model::paper_2024}, {"paper-2017", Model::paper_2017}}};
+
+double bytes_at(std::span<machine::Source const> sources, int node)
+{
+    double bytes = 0;
+    for (auto const& source : sources)
+        if (source.node == node) bytes += source.bytes;
+    return bytes;
+}
+
+double bytes_of(std::span<machine::Source const> sources)
+{
+    double bytes = 0;
+    for (auto const& source : sources) bytes += source.bytes;
+    return bytes;
+}
+
+}  // namespace
+
+std::optional<Model> model_named(std::string_view name)
+{
+    for (auto const& [known, model] : models)
+        if (known == name) return model;
+    return std::nullopt;
+}
+
+char const* name(Model model)
+{
+    return models[static_cast<std::size_t>(model)].first.data();
+}
+
+CostModel::CostModel(machine::Machine const& machine, Model model, bool remote_storage)
+    : machine_(machine), model_(model), remote_storage_(remote_storage), memory_bandwidth_(unlimited)
+{
+    for (auto const& tier : machine.tiers)
+        if (tier.kind == "dram") memory_bandwidth_ = tier.read_bandwidth.value;
+}
+
+CostModel::Charges CostModel::charges(std::size_t tier, double rounds) const
+{
+    auto const& traits = machine_.tiers[tier];
+    auto const latency_s = traits.latency_s.value;
+    auto const into_tier = std::min(traits.write_bandwidth.value, memory_bandwidth_);
+    Charges result;
+    for (auto const& level : machine_.topology->levels()) switch (model_) {
+        case Model::paper_2024:
+            result.levels.push_back({std::max(level.latency_s, latency_s), 1 / std::min(level.bandwidth, into_tier)});
+            break;
+        case Model::paper_2017: result.levels.push_back({level.latency_s, 1 / level.bandwidth}); break;
+        case Model::pipelined:
+            // A message a round from each producer; what arrives is copied into the tier afterwards.
+            result.levels.push_back({level.latency_s * rounds, 1 / level.bandwidth + 1 / into_tier});
+            break;
+        }
+    if (model_ == Model::paper_2017) return result;
+    result.own_s = latency_s * (model_ == Model::pipelined ? rounds : 1);
+    result.own_per_byte_s = 1 / into_tier;
+    if (model_ == Model::pipelined) result.drain_per_byte_s = 1 / traits.read_bandwidth.value;
+    return result;
+}
+
+Cost CostModel::combine(double gathered_s, double own_bytes, double bytes, int at, Charges const& charges,
+                        double rounds) const
+{
+    Cost cost;
+    cost.c1_s = gathered_s + own_bytes * charges.own_per_byte_s;
+    bool const pipelined = model_ == Model::pipelined;
+    if (pipelined ? bytes > 0 : own_bytes > 0) cost.c1_s += charges.own_s;
+    cost.c2_s = bytes * charges.drain_per_byte_s;
+    auto const& gateways = machine_.gateways;
+    if (!gateways.hops.empty()) {
+        auto const hops = gateways.hops[static_cast<std::size_t>(at)];
+        cost.c2_s = std::max(cost.c2_s, bytes / gateways.link.bandwidth) +
+                    gateways.link.latency_s * hops * (pipelined ? rounds : 1);
+    }
+    if (pipelined && gateways.hops.empty() && remote_storage_)
+        cost.c2_s = std::max(cost.c2_s, bytes / machine_.topology->levels().front().bandwidth);
+    // One round is gathered before the first is drained, or the last is drained after all are gathered.
+    cost.total_s = pipelined ? std::max(cost.c1_s, cost.c2_s) + std::min(cost.c1_s, cost.c2_s) / std::max(1.0, rounds)
+                             : cost.c1_s + cost.c2_s;
+    return cost;
+}
+
+double CostModel::slowest(std::span<machine::Source const> sources, int at,
+                          std::span<machine::Charge const> levels) const
+{
+    double most = 0;
+    for (auto const& source : sources) most = std::max(most, machine_.topology->cost(source, at, levels));
+    return most;
+}
+
+Cost CostModel::cost(std::span<machine::Source const> sources, int at, std::size_t tier, double rounds) const
+{
+    auto const price = charges(tier, rounds);
+    double gathered_s = 0;
+    if (model_ == Model::paper_2017)
+        gathered_s = slowest(sources, at, price.levels);
+    else
+        for (auto const& source : sources) gathered_s += machine_.topology->cost(source, at, price.levels);
+    return combine(gathered_s, bytes_at(sources, at), bytes_of(sources), at, price, rounds);
+}
+
+std::vector<Cost> CostModel::costs(std::span<machine::Source const> sources, std::size_t tier, double rounds) const
+{
+    auto const price = charges(tier, rounds);
+    auto const nodes = machine_.topology->nodes();
+    std::vector<double> gathered_s;
+    if (model_ == Model::paper_2017)
+        for (int at = 0; at < nodes; ++at) gathered_s.push_back(slowest(sources, at, price.levels));
+    else
+        gathered_s = machine_.topology->costs(sources, price.levels);
+    std::vector<double> own(static_cast<std::size_t>(nodes), 0);
+    for (auto const& source : sources) own[static_cast<std::size_t>(source.node)] += source.bytes;
+    auto const bytes = bytes_of(sources);
+    std::vector<Cost> result;
+    result.reserve(own.size());
+    for (int at = 0; at < nodes; ++at) {
+        auto const node = static_cast<std::size_t>(at);
+        result.push_back(combine(gathered_s[node], own[node], bytes, at, price, rounds));
+    }
+    return result;
+}
+
+}  // namespace tapioca::plan

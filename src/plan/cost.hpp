@@ -1,0 +1,59 @@
+// CostModel: what it costs to gather a partition's data on a tier of a node, and to bring it from there to the file.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "machine/machine.hpp"
+
+namespace tapioca::plan {
+
+/// docs/model.md tells what each charges, and why.
+enum class Model {
+    pipelined,   ///< ours: gathering and draining overlap, producers share the aggregator's link
+    paper_2024,  ///< the sum over producers, with tiers
+    paper_2017,  ///< the slowest producer, topology alone
+};
+std::optional<Model> model_named(std::string_view name);
+char const* name(Model model);
+
+struct Cost {
+    double c1_s = 0;  ///< to the aggregator
+    double c2_s = 0;  ///< from there to the file; 0 where the way is unknown
+    double total_s = 0;
+};
+
+class CostModel {
+public:
+    /// The machine must outlive it. `remote_storage`: the file system is behind the network, by a way unknown.
+    CostModel(machine::Machine const& machine, Model model, bool remote_storage = false);
+
+    /// Of the data of `sources`, each node once, gathered on a tier of node `at` in `rounds` rounds.
+    [[nodiscard]] Cost cost(std::span<machine::Source const> sources, int at, std::size_t tier, double rounds) const;
+    /// The same for every node of the machine, in the topology's closed form where the model allows it.
+    [[nodiscard]] std::vector<Cost> costs(std::span<machine::Source const> sources, std::size_t tier,
+                                          double rounds) const;
+
+private:
+    struct Charges {
+        std::vector<machine::Charge> levels;  ///< what a remote producer pays
+        double own_s = 0;                     ///< what a node's own data pays, whatever its size
+        double own_per_byte_s = 0;
+        double drain_per_byte_s = 0;  ///< of the tier
+    };
+    [[nodiscard]] Charges charges(std::size_t tier, double rounds) const;
+    [[nodiscard]] Cost combine(double gathered_s, double own_bytes, double bytes, int at, Charges const& charges,
+                               double rounds) const;
+    [[nodiscard]] double slowest(std::span<machine::Source const> sources, int at,
+                                 std::span<machine::Charge const> levels) const;
+
+    machine::Machine const& machine_;
+    Model model_;
+    bool remote_storage_;
+    double memory_bandwidth_;  ///< of what the producers' data is in
+};
+
+}  // namespace tapioca::plan

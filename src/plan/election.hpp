@@ -1,0 +1,96 @@
+// Election: the places of all aggregators in one step. Every node bids for every partition; the best bids are kept and
+// assigned, the same way everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "plan/cost.hpp"
+
+namespace tapioca::plan {
+
+enum class Strategy {
+    shortest_path,     ///< fewest hops to the file or, where that way is unknown, from the producers
+    longest_path,      ///< most
+    topology_aware,    ///< least cost; each further aggregator of a node counts 5 % more
+    contention_aware,  ///< least cost; the aggregators of a node share its link
+    rank_order,        ///< one a node, in the order of the nodes, and round again: what MPICH does
+};
+std::optional<Strategy> strategy_named(std::string_view name);
+char const* name(Strategy strategy);
+
+/// What is decided about; the same on every rank.
+struct Election {
+    machine::Machine const* machine = nullptr;
+    std::vector<int> where;                              ///< the machine's node of each of the job's nodes
+    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per job node, or one for all: per tier; 0: none there
+    std::vector<int> seats;                              ///< aggregators that each of the job's nodes may take
+    struct Partition {
+        std::vector<machine::Source> sources;  ///< by the machine's nodes, each once
+        double bytes = 0;
+        double rounds = 1;
+    };
+    std::vector<Partition> partitions;
+    std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
+    machine::Persistency persistency = machine::Persistency::none;
+    std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
+    bool remote_storage = false;        ///< data leaves the node also on its way to the file
+    Model model = Model::pipelined;
+    Strategy strategy = Strategy::contention_aware;
+
+    [[nodiscard]] CostModel costs() const;
+    [[nodiscard]] std::uint64_t free_on(int node, std::size_t tier) const;
+    /// Aggregators that fit on a node's tier, and on the node.
+    [[nodiscard]] std::uint64_t fit_on(int node, std::size_t tier) const;
+    [[nodiscard]] int fit_on(int node) const;
+};
+
+/// A node's offer to aggregate a partition.
+struct Bid {
+    double score = 0;  ///< what the strategy minimises
+    Cost cost;
+    std::uint64_t lot = 0;   ///< decides between equals, another way for each partition
+    std::int32_t node = -1;  ///< of the job; -1: no bid
+    std::int32_t tier = 0;
+};
+inline constexpr std::size_t bids_kept = 16;
+/// bids_kept for each partition, the best first. Among equals the order differs from partition to partition.
+using Bids = std::vector<Bid>;
+
+/// No bids at all: what a rank contributes that is not its node's first.
+Bids no_bids(Election const& election);
+/// One node's bids.
+Bids bids_of(Election const& election, int node);
+/// Every node's bid for one partition, by node.
+std::vector<Bid> offers(Election const& election, std::size_t partition);
+/// The best of offers(): the same as merging all nodes' bids_of(), but for rounding.
+Bids all_bids(Election const& election);
+/// Keeps the best of two nodes' bids. In any order of merging the result is the same.
+void merge(std::span<Bid> kept, std::span<Bid const> others);
+
+/// Where a partition's aggregator sits, and who else was considered.
+struct Seat {
+    int node = 0;
+    std::size_t tier = 0;
+    double score = 0;
+    Cost cost;
+    std::vector<Bid> rivals;  ///< the next best, by score
+};
+
+/// Fails if the buffers fit nowhere, with the sizes.
+core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bids);
+
+/// What to say of seats on another tier than the fastest because that has no room.
+std::vector<std::string> notes_on(Election const& election, std::vector<Seat> const& seats);
+
+/// What assign() makes small: every aggregator's score, with its node's surcharges.
+double total_score(Election const& election, std::vector<Seat> const& seats);
+/// The factor on the score of a node's `number`-th aggregator, from 0.
+double surcharge(Strategy strategy, std::size_t number);
+
+}  // namespace tapioca::plan

@@ -1,0 +1,92 @@
+#include "plan/to_json.hpp"
+
+namespace tapioca::plan {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(Job const& job, int node, std::size_t tier, Cost const& cost)
+{
+    return {{"node", node},
+            {"tier", job.machine->tiers[tier].name},
+            {"c1_s", cost.c1_s},
+            {"c2_s", cost.c2_s},
+            {"cost_s", cost.total_s}};
+}
+
+Json to_json(Job const& job, std::vector<Seat> const& seats)
+{
+    auto list = Json::array();
+    for (auto const& seat : seats) {
+        auto one = to_json(job, seat.node, seat.tier, seat.cost);
+        one["rivals"] = Json::array();
+        for (auto const& bid : seat.rivals)
+            one["rivals"].push_back(to_json(job, bid.node, static_cast<std::size_t>(bid.tier), bid.cost));
+        list.push_back(std::move(one));
+    }
+    return list;
+}
+
+Json to_json(Job const& job, Route const& route)
+{
+    Json json;
+    json["way"] = route.way == Way::direct ? "direct" : "aggregated";
+    json["reason"] = route.why();
+    json["aggregators"] = route.ranks;
+    json["buffers"] = route.buffers;
+    json["buffer_bytes"] = route.round_bytes;
+    json["dense"] = route.dense;
+    json["partitions"] = Json::array();
+    if (route.way == Way::aggregated)
+        for (auto const& p : schedule(route, job.storage.block_bytes, 0).partitions)
+            json["partitions"].push_back({{"begin", p.begin}, {"end", p.end}, {"rounds", p.rounds}});
+    json["predicted"] = Json::array();
+    for (auto const& candidate : route.candidates())
+        json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
+    if (route.way == Way::aggregated) json["tiers"] = route.tiers(job);
+    if (route.way == Way::aggregated && !route.seats.empty()) {
+        json["strategy"] = name(strategy_of(job));
+        json["model"] = name(model_of(job));
+        json["places"] = to_json(job, route.seats);
+    }
+    if (route.networked())
+        json["network"] = {{"nodes", job.nodes},
+                           {"transport", route.network.transport == Transport::rma ? "rma" : "p2p"},
+                           {"crossing_bytes", route.network.crossing_bytes},
+                           {"most_in_bytes", route.network.most_in_bytes},
+                           {"most_out_bytes", route.network.most_out_bytes}};
+    json["notes"] = route.notes;
+    return json;
+}
+
+}  // namespace
+
+Json to_json(Plan const& plan)
+{
+    auto const& job = plan.job;
+    Json json;
+    json["ranks"] = job.ranks;
+    json["nodes"] = job.nodes;
+    json["cores"] = job.cores;
+    if (job.machine)
+        json["machine"] = {{"name", job.machine->name},
+                           {"origin", job.machine->origin},
+                           {"topology", std::string(job.machine->topology->kind())},
+                           {"nodes", job.machine->topology->nodes()}};
+    json["file_system"] = job.storage.name;
+    json["block_bytes"] = job.storage.block_bytes;
+    if (job.storage.stripe_bytes > 0) {
+        json["stripe_bytes"] = job.storage.stripe_bytes;
+        json["stripe_count"] = job.storage.stripe_count;
+    }
+    json["bytes"] = job.pattern.bytes;
+    json["pieces"] = job.pattern.pieces;
+    json["begin"] = job.pattern.begin;
+    json["end"] = job.pattern.end;
+    json["write"] = to_json(job, plan.write);
+    json["read"] = to_json(job, plan.read);
+    return json;
+}
+
+}  // namespace tapioca::plan

@@ -1,0 +1,293 @@
+// The election: close to the best there is, fair, and the same however the bids are collected.
+#include "plan/election.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "support/machines.hpp"
+
+namespace tapioca::plan {
+namespace {
+
+/// A machine with a pattern, of which the election points to the machine.
+struct Scene {
+    machine::Machine machine;
+    Election election;
+};
+
+std::unique_ptr<Scene> random_scene(std::mt19937_64& random, int most_nodes, std::size_t most_partitions)
+{
+    auto scene = std::make_unique<Scene>();
+    scene->machine = test::random_machine(random, most_nodes);
+    auto& election = scene->election;
+    election.machine = &scene->machine;
+    auto const nodes = scene->machine.topology->nodes();
+    election.where.resize(static_cast<std::size_t>(nodes));
+    std::iota(election.where.begin(), election.where.end(), 0);
+    if (random() % 2 == 0) std::shuffle(election.where.begin(), election.where.end(), random);
+    auto const per_node = 1 + static_cast<int>(random() % 8);
+    election.seats.assign(static_cast<std::size_t>(nodes), per_node);
+    election.needed_bytes = 1 << 20;
+    election.free_bytes = {{1ULL << 36}};
+    election.strategy = random() % 2 == 0 ? Strategy::topology_aware : Strategy::contention_aware;
+    auto const most = std::min(most_partitions, static_cast<std::size_t>(nodes * per_node));
+    election.partitions.resize(1 + random() % most);
+    auto const kind = random() % 4;  // blocks, few producers, all alike, anything
+    for (std::size_t p = 0; p < election.partitions.size(); ++p) {
+        auto& partition = election.partitions[p];
+        auto const center = static_cast<int>(p * static_cast<std::size_t>(nodes) / election.partitions.size());
+        for (int node = 0; node < nodes; ++node) {
+            double bytes = 0;
+            if (kind == 0) bytes = std::abs(node - center) < 3 ? static_cast<double>(random() % 10'000'000) : 0;
+            if (kind == 1) bytes = random() % static_cast<std::uint64_t>(nodes) < 3 ? 5e6 : 0;
+            if (kind == 2) bytes = 1e6;
+            if (kind == 3) bytes = static_cast<double>(random() % 10'000'000);
+            if (bytes > 0) partition.sources.push_back({node, bytes});
+            partition.bytes += bytes;
+        }
+        partition.rounds = std::max(1.0, partition.bytes / 4e6);
+    }
+    return scene;
+}
+
+/// The least total there is: partitions to slots of nodes by shortest augmenting paths (Hungarian method).
+double least_total(Election const& election)
+{
+    auto const partitions = election.partitions.size();
+    std::vector<std::vector<double>> cost;  // [partition][slot]
+    for (std::size_t p = 0; p < partitions; ++p) {
+        std::vector<double> row;
+        for (auto const& bid : offers(election, p))
+            for (int slot = 0; slot < election.fit_on(bid.node) && static_cast<std::size_t>(slot) < partitions; ++slot)
+                row.push_back(bid.score * surcharge(election.strategy, static_cast<std::size_t>(slot)));
+        cost.push_back(std::move(row));
+    }
+    auto const slots = cost[0].size();
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    std::vector<double> u(partitions + 1, 0);
+    std::vector<double> v(slots + 1, 0);
+    std::vector<std::size_t> owner(slots + 1, 0);
+    for (std::size_t p = 1; p <= partitions; ++p) {
+        owner[0] = p;
+        std::size_t at = 0;
+        std::vector<double> least(slots + 1, infinite);
+        std::vector<bool> used(slots + 1, false);
+        std::vector<std::size_t> way(slots + 1, 0);
+        do {
+            used[at] = true;
+            std::size_t next = 0;
+            double delta = infinite;
+            for (std::size_t s = 1; s <= slots; ++s) {
+                if (used[s]) continue;
+                auto const reduced = cost[owner[at] - 1][s - 1] - u[owner[at]] - v[s];
+                if (reduced < least[s]) {
+                    least[s] = reduced;
+                    way[s] = at;
+                }
+                if (least[s] < delta) {
+                    delta = least[s];
+                    next = s;
+                }
+            }
+            for (std::size_t s = 0; s <= slots; ++s)
+                if (used[s]) {
+                    u[owner[s]] += delta;
+                    v[s] -= delta;
+                } else {
+                    least[s] -= delta;
+                }
+            at = next;
+        } while (owner[at] != 0);
+        while (at != 0) {
+            owner[at] = owner[way[at]];
+            at = way[at];
+        }
+    }
+    double total = 0;
+    for (std::size_t s = 1; s <= slots; ++s)
+        if (owner[s] != 0) total += cost[owner[s] - 1][s - 1];
+    return total;
+}
+
+TEST(Election, IsCloseToTheCheapestAssignmentOn200RandomMachines)
+{
+    std::mt19937_64 random(200);
+    double sum = 0;
+    double worst = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        auto const scene = random_scene(random, 64, 48);
+        auto const seats = assign(scene->election, all_bids(scene->election));
+        ASSERT_TRUE(seats) << seats.error().text;
+        auto const excess = total_score(scene->election, *seats) / least_total(scene->election) - 1;
+        ASSERT_GE(excess, -1e-9) << "cheaper than the cheapest";
+        sum += excess;
+        worst = std::max(worst, excess);
+    }
+    std::printf("placement: %.2f %% above the cheapest on average, %.2f %% at worst, of 200\n", sum / 2, worst * 100);
+    EXPECT_LE(sum / 200, 0.05);
+    EXPECT_LE(worst, 0.15);
+}
+
+TEST(Election, GivesNoNodeASecondAggregatorWhileAnotherWithinFivePercentHasNone)
+{
+    std::mt19937_64 random(5);
+    int seconds = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+        auto const scene = random_scene(random, 100, 120);
+        auto const& election = scene->election;
+        auto const seats = assign(election, all_bids(election));
+        ASSERT_TRUE(seats);
+        std::vector<int> count(election.where.size(), 0);
+        for (auto const& seat : *seats) ++count[static_cast<std::size_t>(seat.node)];
+        for (std::size_t node = 0; node < count.size(); ++node)
+            EXPECT_LE(count[node], election.fit_on(static_cast<int>(node)));
+        for (std::size_t p = 0; p < seats->size(); ++p) {
+            auto const& seat = (*seats)[p];
+            if (count[static_cast<std::size_t>(seat.node)] < 2) continue;
+            ++seconds;
+            for (auto const& bid : offers(election, p))
+                ASSERT_FALSE(count[static_cast<std::size_t>(bid.node)] == 0 && bid.score < 1.05 * seat.score)
+                    << "partition " << p << " on node " << seat.node << ", node " << bid.node << " has none";
+        }
+    }
+    EXPECT_GT(seconds, 100) << "else this shows nothing";
+}
+
+TEST(Election, IsTheSameWhoeverCollectsTheBidsInWhateverOrder)
+{
+    std::mt19937_64 random(6);
+    for (int trial = 0; trial < 100; ++trial) {
+        auto const scene = random_scene(random, 48, 32);
+        auto const& election = scene->election;
+        std::vector<int> order(election.where.size());
+        std::iota(order.begin(), order.end(), 0);
+        auto const collect = [&] {
+            std::shuffle(order.begin(), order.end(), random);
+            auto bids = no_bids(election);
+            for (int const node : order) merge(bids, bids_of(election, node));
+            return bids;
+        };
+        auto const once = collect();
+        auto const again = collect();
+        auto const all = all_bids(election);
+        for (std::size_t i = 0; i < once.size(); ++i) {
+            ASSERT_EQ(once[i].node, again[i].node);
+            ASSERT_EQ(once[i].score, again[i].score);
+            ASSERT_NEAR(once[i].score, all[i].score, 0.02 * all[i].score);  // lots decide between equals
+        }
+        auto const seats = assign(election, once);
+        auto const central = assign(election, all);
+        ASSERT_TRUE(seats && central);
+        EXPECT_NEAR(total_score(election, *seats), total_score(election, *central),
+                    0.05 * total_score(election, *central));
+    }
+}
+
+/// Eight nodes on two switches, three quarters of everything on the second.
+std::unique_ptr<Scene> two_switches(std::size_t partitions)
+{
+    auto scene = std::make_unique<Scene>();
+    scene->machine.topology = machine::make_fat_tree({{0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}},
+                                                     {{"host", 50e-6, 125e6}, {"trunk", 50e-6, 25e6}});
+    scene->machine.tiers = {test::tier("dram", "dram", 100e-9, 10e9, 1e12)};
+    auto& election = scene->election;
+    election.machine = &scene->machine;
+    election.where = {0, 1, 2, 3, 4, 5, 6, 7};
+    election.seats.assign(8, 2);
+    election.needed_bytes = 1 << 20;
+    election.free_bytes = {{1ULL << 36}};
+    for (std::size_t p = 0; p < partitions; ++p) {
+        election.partitions.emplace_back();
+        for (int node = 0; node < 8; ++node) election.partitions.back().sources.push_back({node, node < 4 ? 1e6 : 3e6});
+        election.partitions.back().bytes = 16e6;
+        election.partitions.back().rounds = 4;
+    }
+    return scene;
+}
+
+TEST(Election, ByTopologyPutsAggregatorsWhereMostDataIsAndByRankOrderOnTheFirstNodes)
+{
+    auto const scene = two_switches(4);
+    auto& election = scene->election;
+    for (auto const strategy : {Strategy::topology_aware, Strategy::contention_aware}) {
+        election.strategy = strategy;
+        auto const seats = assign(election, all_bids(election));
+        ASSERT_TRUE(seats);
+        std::vector<int> nodes;
+        for (auto const& seat : *seats) nodes.push_back(seat.node);
+        std::sort(nodes.begin(), nodes.end());
+        EXPECT_EQ(nodes, (std::vector<int>{4, 5, 6, 7})) << name(strategy);
+    }
+    election.strategy = Strategy::rank_order;
+    auto const seats = assign(election, all_bids(election));
+    ASSERT_TRUE(seats);
+    for (std::size_t p = 0; p < 4; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p));
+}
+
+TEST(Election, ByRankOrderGoesRoundAgainWhenAllNodesHaveOne)
+{
+    auto const scene = two_switches(11);
+    scene->election.strategy = Strategy::rank_order;
+    auto const seats = assign(scene->election, all_bids(scene->election));
+    ASSERT_TRUE(seats);
+    for (std::size_t p = 0; p < 11; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p % 8));
+}
+
+TEST(Election, ByPathTakesTheNodesNearestToTheFileOrFarthestFromIt)
+{
+    auto const scene = two_switches(2);
+    auto& election = scene->election;
+    scene->machine.gateways.hops = {3, 1, 4, 4, 5, 1, 9, 6};
+    scene->machine.gateways.link = {"storage", 1e-6, 1e9};
+    auto const nodes = [&](Strategy strategy) {
+        election.strategy = strategy;
+        auto const seats = assign(election, all_bids(election));
+        EXPECT_TRUE(seats);
+        std::vector<int> list{(*seats)[0].node, (*seats)[1].node};
+        std::sort(list.begin(), list.end());
+        return list;
+    };
+    EXPECT_EQ(nodes(Strategy::shortest_path), (std::vector<int>{1, 5}));
+    EXPECT_EQ(nodes(Strategy::longest_path), (std::vector<int>{6, 7}));
+}
+
+TEST(Election, TakesTheNextTierForThoseThatNoLongerFit)
+{
+    auto const scene = two_switches(4);
+    auto& election = scene->election;
+    scene->machine.tiers.insert(scene->machine.tiers.begin(), test::tier("hbm", "numa", 50e-9, 20e9, 1e12));
+    election.where = {0};
+    election.seats = {4};
+    election.free_bytes = {{3U << 20, 1ULL << 30}};  // three of four fit the first
+    for (auto& partition : election.partitions) partition.sources = {{0, 1e6}};
+    auto const seats = assign(election, all_bids(election));
+    ASSERT_TRUE(seats) << seats.error().text;
+    std::vector<int> on_tier(2, 0);
+    for (auto const& seat : *seats) ++on_tier[seat.tier];
+    EXPECT_EQ(on_tier, (std::vector<int>{3, 1}));
+    EXPECT_EQ(notes_on(election, *seats).size(), 1U);
+}
+
+TEST(Election, WithPersistencyOnlyTiersCountThatKeepTheData)
+{
+    auto const scene = two_switches(1);
+    auto& election = scene->election;
+    scene->machine.tiers.push_back(test::tier("ssd", "ssd", 100e-6, 1e9, 1e12, machine::Persistency::job));
+    election.free_bytes = {{1ULL << 36, 1ULL << 36}};
+    election.persistency = machine::Persistency::job;
+    auto const seats = assign(election, all_bids(election));
+    ASSERT_TRUE(seats);
+    EXPECT_EQ((*seats)[0].tier, 1U);
+    election.persistency = machine::Persistency::permanent;
+    auto const none = assign(election, all_bids(election));
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().text.find("dram does not persist, ssd does not persist"), std::string::npos)
+        << none.error().text;
+}
+
+}  // namespace
+}  // namespace tapioca::plan
