@@ -29,11 +29,24 @@ core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file,
     return target;
 }
 
+/// What the platform file says of settings.
+core::Status add_platform_defaults(settings::Settings& settings)
+{
+    auto const name = settings.options.platform;
+    if (!name) return {};
+    auto const file = machine::read_platform(*name);
+    if (!file) return tl::unexpected(file.error());
+    auto const machine = machine::parse_platform(file->text, file->path);
+    if (!machine) return tl::unexpected(machine.error());
+    return settings::add_defaults(settings, machine->settings, "platform file");
+}
+
 /// On rank 0: settings, file, file system; as text for the others.
 core::Status open_first(FileState& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
+    if (auto status = add_platform_defaults(file.settings); !status) return status;
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
