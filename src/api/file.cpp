@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -30,10 +31,12 @@ core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file,
 }
 
 /// What the platform file says of settings.
-core::Status add_platform_defaults(settings::Settings& settings)
+core::Status add_platform_defaults(settings::Settings& settings, engine::Pool const& pool)
 {
     auto const name = settings.options.platform;
     if (!name) return {};
+    if (pool.knows_platform(*name))
+        return settings::add_defaults(settings, pool.surroundings().machine->settings, "platform file");
     auto const file = machine::read_platform(*name);
     if (!file) return tl::unexpected(file.error());
     auto const machine = machine::parse_platform(file->text, file->path);
@@ -46,7 +49,7 @@ core::Status open_first(FileState& file, core::Result<settings::Settings> settin
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
-    if (auto status = add_platform_defaults(file.settings); !status) return status;
+    if (auto status = add_platform_defaults(file.settings, *file.pool); !status) return status;
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
@@ -266,8 +269,10 @@ Step File::declare(Pattern const& pattern)
     if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
     auto& file = *state_;
     file.require_open("declare");
-    engine::Stopwatch const watch(file.account.planning);
+    api::StepState::Planning planning;
+    auto watch = std::make_optional<engine::Stopwatch>(planning.seconds);
     auto const& team = file.pool->team();
+    auto const given_before = team.traffic_bytes();
     auto const& variables = pattern.all();
 
     core::Status local;
@@ -294,9 +299,14 @@ Step File::declare(Pattern const& pattern)
     plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
                               [&](auto const& election) { return api::poll(team, election); }};
     file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
+    watch.reset();
+    planning.bytes = team.traffic_bytes() - given_before;
+    if (job.nodes == 1) planning.bytes += sizeof job.pattern;  // through shared memory
+    file.account.planning += planning.seconds;
+    file.account.planning_bytes += planning.bytes;
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
-    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));
+    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan), planning));
 }
 
 void File::sync()

@@ -26,6 +26,7 @@ struct Account {
         double waiting = 0;
     };
     double planning = 0;
+    std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
     Direction write;
     Direction read;
     std::vector<std::string> plans;  ///< JSON of each declared step
@@ -65,7 +66,12 @@ private:
 
 class StepState {
 public:
-    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan);
+    /// How the plan was made.
+    struct Planning {
+        double seconds = 0;
+        std::uint64_t bytes = 0;  ///< that this rank gave to the others
+    };
+    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan, Planning planning);
     StepState(StepState const&) = delete;
     StepState& operator=(StepState const&) = delete;
     ~StepState();
@@ -82,6 +88,7 @@ public:
     /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
     void forget();
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
+    [[nodiscard]] Planning const& planning() const { return planning_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
 
 private:
@@ -101,6 +108,7 @@ private:
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
     plan::Plan plan_;
+    Planning planning_;
     std::vector<engine::Site> sites_;  ///< of the plan's write and read
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;
