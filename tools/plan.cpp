@@ -160,8 +160,8 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
     for (auto const& weight : planner.weigh(route.cuts, route.unit))
         if (weight.bytes > 0)
             picture.fed[weight.partition].emplace_back(weight.node, static_cast<double>(weight.bytes));
-    picture.title =
-        fmt::format("{}: {} aggregators {}", machine.name, route.aggregators, asked.read ? "reading" : "writing");
+    picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
+                                route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
     picture.facts = {fmt::format("{} on {} nodes x {} ranks", planner.workload().label, plan.job.nodes,
                                  plan.job.ranks / plan.job.nodes),
                      fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
