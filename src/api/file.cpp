@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <optional>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -269,8 +268,7 @@ Step File::declare(Pattern const& pattern)
     if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
     auto& file = *state_;
     file.require_open("declare");
-    api::StepState::Planning planning;
-    auto watch = std::make_optional<engine::Stopwatch>(planning.seconds);
+    engine::Stopwatch const watch(file.account.planning);
     auto const& team = file.pool->team();
     auto const given_before = team.traffic_bytes();
     auto const& variables = pattern.all();
@@ -299,14 +297,11 @@ Step File::declare(Pattern const& pattern)
     plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
                               [&](auto const& election) { return api::poll(team, election); }};
     file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
-    watch.reset();
-    planning.bytes = team.traffic_bytes() - given_before;
-    if (job.nodes == 1) planning.bytes += sizeof job.pattern;  // through shared memory
-    file.account.planning += planning.seconds;
-    file.account.planning_bytes += planning.bytes;
+    file.account.planning_bytes += team.traffic_bytes() - given_before;
+    if (job.nodes == 1) file.account.planning_bytes += sizeof job.pattern;  // through shared memory
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
-    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan), planning));
+    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));
 }
 
 void File::sync()

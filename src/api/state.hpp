@@ -66,12 +66,7 @@ private:
 
 class StepState {
 public:
-    /// How the plan was made.
-    struct Planning {
-        double seconds = 0;
-        std::uint64_t bytes = 0;  ///< that this rank gave to the others
-    };
-    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan, Planning planning);
+    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan);
     StepState(StepState const&) = delete;
     StepState& operator=(StepState const&) = delete;
     ~StepState();
@@ -88,7 +83,6 @@ public:
     /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
     void forget();
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
-    [[nodiscard]] Planning const& planning() const { return planning_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
 
 private:
@@ -108,7 +102,6 @@ private:
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
     plan::Plan plan_;
-    Planning planning_;
     std::vector<engine::Site> sites_;  ///< of the plan's write and read
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;

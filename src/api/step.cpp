@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "api/state.hpp"
-#include "core/units.hpp"
 
 namespace tapioca {
 
@@ -20,11 +19,10 @@ char const* name(Op op)
 
 }  // namespace
 
-StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan, Planning planning)
+StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan)
     : file_(std::move(file)),
       variables_(std::move(variables)),
       plan_(std::move(plan)),
-      planning_(planning),
       data_(variables_.size(), nullptr),
       supplied_(variables_.size(), false),
       received_(variables_.size(), 0)
@@ -335,11 +333,7 @@ Plan Step::plan() const
 {
     auto const& plan = alive(state_, "plan").plan();
     auto const& settings = state_->file().settings;
-    auto const& [seconds, bytes] = state_->planning();
-    return {plan::explain(plan, api::describe(settings)) +
-                fmt::format("  made  in {:.3f} ms, with {} from this rank for the others\n", seconds * 1e3,
-                            core::format_bytes(bytes)),
-            api::to_json(plan, settings)};
+    return {plan::explain(plan, api::describe(settings)), api::to_json(plan, settings)};
 }
 
 }  // namespace tapioca
