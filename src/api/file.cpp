@@ -29,31 +29,40 @@ core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file,
     return target;
 }
 
-/// What the platform file says of settings.
-core::Status add_platform_defaults(settings::Settings& settings, engine::Pool const& pool)
+engine::Wish wish_of(settings::Settings const& settings)
 {
-    auto const name = settings.options.platform;
-    if (!name) return {};
-    if (pool.knows_platform(*name))
-        return settings::add_defaults(settings, pool.surroundings().machine->settings, "platform file");
-    auto const file = machine::read_platform(*name);
-    if (!file) return tl::unexpected(file.error());
-    auto const machine = machine::parse_platform(file->text, file->path);
-    if (!machine) return tl::unexpected(machine.error());
-    return settings::add_defaults(settings, machine->settings, "platform file");
+    return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or("")};
 }
 
-/// On rank 0: settings, file, file system; as text for the others.
-core::Status open_first(FileState& file, core::Result<settings::Settings> settings)
+/// On rank 0: the settings, with those of the platform file.
+core::Status settle(FileState& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
-    if (auto status = add_platform_defaults(file.settings, *file.pool); !status) return status;
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
                                                      "opened, and stays",
                                                      ranks_per_node));
+    auto const& platform = file.settings.options.platform;
+    if (!platform) return {};
+    file.around = file.pool->surroundings(wish_of(file.settings));
+    settings::Pairs defaults;
+    if (file.around) {
+        defaults = file.around->machine->settings;
+    } else {
+        auto const text = machine::read_platform(*platform);
+        if (!text) return tl::unexpected(text.error());
+        auto const machine = machine::parse_platform(text->text, text->path);
+        if (!machine) return tl::unexpected(machine.error());
+        defaults = machine->settings;
+    }
+    return settings::add_defaults(file.settings, defaults, "platform file");
+}
+
+/// On rank 0: file and file system.
+core::Status open_first(FileState& file)
+{
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
                                   options.striping_factor.value_or(0)};
@@ -240,17 +249,27 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     state->pool = *pool;
     auto const& team = state->pool->team();
 
+    // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
     core::Status status;
-    std::string message;
+    auto const known = [&] { return state->pool->surroundings(api::wish_of(state->settings)); };
+    auto const tell = [&] {
+        auto const told = state->pool->broadcast(team.rank() == 0 ? api::pack(*state, status) : std::string());
+        if (!told) state->raise("open", told.error());
+        state->raise_if("open", api::unpack(*state, *told));
+    };
     if (team.rank() == 0) {
-        status = api::open_first(*state, std::move(settings));
-        message = api::pack(*state, status);
+        status = api::settle(*state, std::move(settings));
+        if (status && known()) status = api::open_first(*state);
     }
-    auto const told = state->pool->broadcast(std::move(message));
-    if (!told) state->raise("open", told.error());
-    state->raise_if("open", api::unpack(*state, *told));
-    auto const& set = state->settings.options;
-    state->raise_if("open", state->pool->look_around({set.platform.value_or(""), set.aggrtier.value_or("")}));
+    tell();
+    state->around = known();
+    if (!state->around) {
+        auto found = state->pool->look_around(api::wish_of(state->settings));
+        if (!found) state->raise("open", found.error());
+        state->around = *found;
+        if (team.rank() == 0) status = api::open_first(*state);
+        tell();
+    }
     state->open = true;
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 
@@ -277,7 +296,7 @@ Step File::declare(Pattern const& pattern)
     for (auto const& variable : variables) core::keep_first(local, variable->status());
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
-    auto const& around = file.pool->surroundings();
+    auto const& around = *file.around;
     plan::Job job{*total,         file.storage,       file.settings.options,
                   team.size(),    file.pool->cores(), static_cast<int>(team.nodes().size()),
                   around.machine, around.where,       around.free_bytes};

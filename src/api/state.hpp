@@ -40,6 +40,7 @@ public:
     Mode mode = Mode::read;
     settings::Settings settings;
     machine::Storage storage;
+    std::shared_ptr<engine::Surroundings> around;
     Account account;
     bool open = false;
 
@@ -102,7 +103,8 @@ private:
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
     plan::Plan plan_;
-    std::vector<engine::Site> sites_;  ///< of the plan's write and read
+    std::shared_ptr<engine::Surroundings> around_;  ///< that the plan was made for
+    std::vector<engine::Site> sites_;               ///< of the plan's write and read
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;
 

@@ -23,6 +23,7 @@ StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variabl
     : file_(std::move(file)),
       variables_(std::move(variables)),
       plan_(std::move(plan)),
+      around_(file_->around),
       data_(variables_.size(), nullptr),
       supplied_(variables_.size(), false),
       received_(variables_.size(), 0)
@@ -120,15 +121,15 @@ void StepState::prepare(bool background)
     auto& pool = *file_->pool;
     bool const threaded = uses_worker(background);
     auto& done = prepared_[op_ == Op::read][threaded];
-    if (done && pool.holds(site(), one_sided())) return;
-    file_->raise_if("start", pool.prepare(site(), threaded, does_io()));
+    if (done && pool.holds(site(), *around_, one_sided())) return;
+    file_->raise_if("start", pool.prepare(site(), *around_, threaded, does_io()));
     done = true;
     if (!one_sided()) return;
     auto const status = pool.prepare_window();
     if (status) return;
     plan::refuse_rma(plan_, status.error().text);
     lay_out();
-    file_->raise_if("start", pool.prepare(site(), threaded, does_io()));
+    file_->raise_if("start", pool.prepare(site(), *around_, threaded, does_io()));
 }
 
 /// What was supplied counts for one run, whether that comes about or not.
@@ -195,7 +196,7 @@ void StepState::start(bool background)
 
     waiting_ = 0;
     pool.in_flight = true;
-    run_ = engine::start(pool.place(), std::move(work));
+    run_ = engine::start(pool.place(*around_), std::move(work));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
 }

@@ -71,37 +71,33 @@ Pool::~Pool()
     // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
     team_holder_->keep();
     new machine::Mapping(std::move(buffers_));
-    for (auto& area : tier_areas_) new machine::Mapping(std::move(area.mapping));
     (void)tally_.release();
     (void)agreement_.release();
 }
 
-core::Status Pool::look_around(Wish const& wish)
+core::Result<std::shared_ptr<Surroundings>> Pool::look_around(Wish const& wish)
 {
-    if (wish_ == wish) return {};
     meet();
     auto found = engine::look_around(team_, wish);
     if (!found) return tl::unexpected(found.error());
-    surroundings_ = std::move(*found);
+    surroundings_ = std::make_shared<Surroundings>(std::move(*found));
     wish_ = wish;
-    tier_areas_.clear();  // nobody uses them between steps, and tiers may have other numbers now
-    tier_areas_.resize(surroundings_.mine.size());
-    return {};
+    return surroundings_;
 }
 
-bool Pool::holds(Site const& site, bool one_sided) const
+bool Pool::holds(Site const& site, Surroundings const& around, bool one_sided) const
 {
     for (std::size_t tier = 0; tier < site.tiers().size(); ++tier)
-        if (!tier_areas_[tier].holds(site.tiers()[tier])) return false;
+        if (!around.tiers[tier].holds(site.tiers()[tier])) return false;
     return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() && (!one_sided || window_.open());
 }
 
-core::Status Pool::prepare(Site const& site, bool threaded, bool needs_worker)
+core::Status Pool::prepare(Site const& site, Surroundings& around, bool threaded, bool needs_worker)
 {
     auto status = grow(buffers_, site.bytes());
     if (status) status = grow(maps_, site.map_bytes());
     for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
-        status = grow_tier(tier, site.tiers()[tier]);
+        status = grow(around.tiers[tier], site.tiers()[tier]);
     if (!status || !threaded) return status;
     return agree(needs_worker ? worker_.launch() : core::Status());
 }
@@ -140,39 +136,32 @@ core::Status Pool::grow(machine::Mapping& mapping, std::uint64_t bytes)
     return status;
 }
 
-/// Like grow(), but only nodes with buffers on the tier take part in making them.
-core::Status Pool::grow_tier(std::size_t tier, Site::OnTier const& bytes)
+/// Only nodes with buffers on the tier take part in making them.
+core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 {
-    auto& area = tier_areas_[tier];
-    if (area.holds(bytes)) return {};
+    if (tier.holds(bytes)) return {};
     meet();
     core::Status status;
     auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
-    if (here > area.mapping.bytes()) {
-        area.mapping = machine::Mapping();
-        auto const device = machine::make_tier(*surroundings_.mine[tier]);
+    if (here > tier.mapping.bytes()) {
+        tier.mapping = machine::Mapping();
+        auto const device = machine::make_tier(*tier.traits);
         auto made = device ? share(team_.node(), **device, here)
                            : core::Result<machine::Mapping>(tl::unexpected(device.error()));
         if (made)
-            area.mapping = std::move(*made);
+            tier.mapping = std::move(*made);
         else
             status = tl::unexpected(made.error());
     }
     if (several_nodes()) status = agree(status);
     if (!status) {
-        area = {};
+        tier.mapping = machine::Mapping();
+        tier.bytes.clear();
         return status;
     }
-    area.bytes.resize(bytes.size(), 0);
-    for (std::size_t node = 0; node < bytes.size(); ++node) area.bytes[node] = std::max(area.bytes[node], bytes[node]);
+    tier.bytes.resize(bytes.size(), 0);
+    for (std::size_t node = 0; node < bytes.size(); ++node) tier.bytes[node] = std::max(tier.bytes[node], bytes[node]);
     return {};
-}
-
-bool Pool::TierArea::holds(Site::OnTier const& needed) const
-{
-    for (std::size_t node = 0; node < needed.size(); ++node)
-        if (needed[node] > (node < bytes.size() ? bytes[node] : 0)) return false;
-    return true;
 }
 
 void Pool::closed()
@@ -299,10 +288,10 @@ core::Result<std::string> Pool::broadcast(std::string text)
     return fits ? text : comm::broadcast(team_.all(), std::move(text));
 }
 
-Place Pool::place()
+Place Pool::place(Surroundings const& around)
 {
     std::vector<std::byte*> tiers;
-    for (auto const& area : tier_areas_) tiers.push_back(area.mapping.data());
+    for (auto const& tier : around.tiers) tiers.push_back(tier.mapping.data());
     return {&exchange_,
             buffers_.data(),
             maps_.data(),

@@ -27,21 +27,23 @@ public:
     [[nodiscard]] bool spare_core() const { return spare_core_; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
 
-    /// Finds out about the machine, unless that was done before for the same wish. Collective.
-    core::Status look_around(Wish const& wish);
-    /// True if the surroundings are those of that platform.
-    [[nodiscard]] bool knows_platform(std::string const& name) const { return wish_ && wish_->platform == name; }
-    [[nodiscard]] Surroundings const& surroundings() const { return surroundings_; }
+    /// What was found out about the machine for that wish, if it was the last. The same on all ranks.
+    [[nodiscard]] std::shared_ptr<Surroundings> surroundings(Wish const& wish) const
+    {
+        return wish_ == wish ? surroundings_ : nullptr;
+    }
+    /// Finds out about the machine. Collective.
+    core::Result<std::shared_ptr<Surroundings>> look_around(Wish const& wish);
 
     /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
-    [[nodiscard]] bool holds(Site const& site, bool one_sided) const;
+    [[nodiscard]] bool holds(Site const& site, Surroundings const& around, bool one_sided) const;
     /// Makes sure that the memory for a route is there and, for a step with workers, that of the ranks that need one.
     /// Collective; waits for nobody the second time.
-    core::Status prepare(Site const& site, bool threaded, bool needs_worker);
+    core::Status prepare(Site const& site, Surroundings& around, bool threaded, bool needs_worker);
     /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
     core::Status prepare_window();
 
-    [[nodiscard]] Place place();
+    [[nodiscard]] Place place(Surroundings const& around);
 
     // The beginning of a step: what every rank says of it, and what all said.
     using Direction = Exchange::Direction;
@@ -75,7 +77,7 @@ private:
     Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
          machine::Mapping control);
     core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
-    core::Status grow_tier(std::size_t tier, Site::OnTier const& bytes);
+    core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
     /// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
     std::uint64_t poll();
     /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
@@ -89,13 +91,7 @@ private:
     machine::Mapping buffers_;
     machine::Mapping maps_;
     std::optional<Wish> wish_;  ///< that the surroundings are for
-    Surroundings surroundings_;
-    struct TierArea {
-        machine::Mapping mapping;
-        Site::OnTier bytes;  ///< on every node; the same on all ranks
-        [[nodiscard]] bool holds(Site::OnTier const& needed) const;
-    };
-    std::vector<TierArea> tier_areas_;  ///< by the machine's tiers
+    std::shared_ptr<Surroundings> surroundings_;
     Exchange exchange_;
     Patience patience_;
     target::Worker worker_;

@@ -138,6 +138,13 @@ core::Result<machine::PlatformText> spread(comm::Team const& team, std::string c
 
 }  // namespace
 
+bool Surroundings::Tier::holds(std::vector<std::uint64_t> const& needed) const
+{
+    for (std::size_t node = 0; node < needed.size(); ++node)
+        if (needed[node] > (node < bytes.size() ? bytes[node] : 0)) return false;
+    return true;
+}
+
 core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
 {
     machine::Machine machine;
@@ -197,7 +204,7 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
     auto& here = nodes[static_cast<std::size_t>(team.my_node())].tiers;
     for (auto const& tier : machine.tiers) {
         auto const* const own = named(here, tier.name);
-        result.mine.push_back(own ? std::optional(*own) : std::nullopt);
+        result.tiers.push_back({own ? std::optional(*own) : std::nullopt, {}, {}});
     }
     result.machine = std::make_shared<machine::Machine const>(std::move(machine));
     return result;

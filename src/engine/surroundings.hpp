@@ -13,10 +13,17 @@
 namespace tapioca::engine {
 
 struct Surroundings {
-    std::shared_ptr<machine::Machine const> machine;       ///< its tiers are those of all nodes together
-    std::vector<int> where;                                ///< the machine's node of each of the team's nodes
-    std::vector<std::vector<std::uint64_t>> free_bytes;    ///< per node and tier; 0: the node lacks it
-    std::vector<std::optional<machine::TierTraits>> mine;  ///< this node's tiers, as the machine counts them
+    std::shared_ptr<machine::Machine const> machine;     ///< its tiers are those of all nodes together
+    std::vector<int> where;                              ///< the machine's node of each of the team's nodes
+    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node and tier; 0: the node lacks it
+    /// This node's part of each of the machine's tiers, and what of it holds buffers.
+    struct Tier {
+        std::optional<machine::TierTraits> traits;  ///< none: the node lacks it
+        machine::Mapping mapping;
+        std::vector<std::uint64_t> bytes;  ///< mapped on every node; the same on all ranks
+        [[nodiscard]] bool holds(std::vector<std::uint64_t> const& needed) const;
+    };
+    std::vector<Tier> tiers;
 };
 
 /// Settings that decide what is looked for.

@@ -76,7 +76,7 @@ void PrintTo(Setup const& setup, std::ostream* out)
     *out << setup.tier << ' ' << setup.per_node << ' ' << setup.transport;
 }
 
-class Tiers : public testing::TestWithParam<Setup> {};
+class OnTier : public testing::TestWithParam<Setup> {};
 
 /// Small blocks in turn, then a large piece of every rank.
 constexpr std::int64_t block = 5000, blocks = 150, large = 400'000;
@@ -102,7 +102,7 @@ std::vector<std::byte> expected_file(std::uint64_t seed)
     return image;
 }
 
-TEST_P(Tiers, GiveTheSameFileAndReadItBack)
+TEST_P(OnTier, TheFileIsTheSameAndReadsBack)
 {
     auto const& [tier, per_node, transport] = GetParam();
     if (per_node > 0 && ranks() < 2 * per_node) GTEST_SKIP() << "needs two nodes";
@@ -151,7 +151,7 @@ TEST_P(Tiers, GiveTheSameFileAndReadItBack)
     barrier();
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Tiers,
+INSTANTIATE_TEST_SUITE_P(Each, OnTier,
                          testing::Values(Setup{"dram", 0, "p2p"}, Setup{"hbm", 0, "p2p"}, Setup{"ssd", 0, "p2p"},
                                          Setup{"dram", 2, "p2p"}, Setup{"hbm", 2, "p2p"}, Setup{"ssd", 2, "p2p"},
                                          Setup{"dram", 2, "rma"}, Setup{"hbm", 2, "rma"}, Setup{"ssd", 2, "rma"}),
@@ -272,6 +272,55 @@ TEST(Tier, ThatDoesNotExistIsOneLineThatSaysWhatThereIs)
     options.aggrtier = "numa:9999";
     expect_parts(open_error(scratch, options).text, {"9999"});
     expect_next_file_works(scratch);
+}
+
+TEST(Tier, ThatDoesNotExistLeavesTheFileAsItWas)
+{
+    Scratch const scratch;
+    auto const before = stream(3, 1000);
+    if (rank() == 0) write_plain(scratch.path("file"), before);
+    barrier();
+    Options options;
+    options.aggrtier = "drum";
+    (void)open_error(scratch, options);
+    options.aggrtier.reset();
+    options.platform = "no-such-machine";
+    (void)open_error(scratch, options);
+    EXPECT_TRUE(contents(scratch.path("file")) == before);
+    barrier();
+}
+
+TEST(Tiers, OfFilesOfOneCommunicatorMayDiffer)
+{
+    Scratch const scratch;
+    PretendedHbm const hbm(scratch);
+    Comm const comm;
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = 16384;
+    std::vector<File> files;
+    std::vector<Step> steps;
+    std::vector<std::string> const tiers = {"ssd:" + scratch.directory(), "dram", "hbm"};
+    for (auto const& tier : tiers) {
+        options.aggrtier = tier;
+        files.push_back(File::open(comm, scratch.path("file" + std::to_string(files.size())), Mode::create, options));
+        steps.push_back(files.back().declare(pattern_of(rank())));
+    }
+    for (std::uint64_t run = 0; run < 2; ++run)
+        for (std::size_t f = 0; f < files.size(); ++f) {
+            auto const seed = 1000 * (run * 3 + f);
+            auto const me = static_cast<std::uint64_t>(rank());
+            auto const small = stream(seed + me, blocks * block);
+            auto const piece = stream(seed + 100 + me, large);
+            steps[f].write(0, small);
+            steps[f].write(1, piece);
+            steps[f].finish();
+            barrier();
+            EXPECT_TRUE(contents(scratch.path("file" + std::to_string(f))) == expected_file(seed)) << tiers[f];
+            EXPECT_EQ(Json::parse(steps[f].plan().json())["write"]["tiers"][0], tiers[f]);
+            barrier();
+        }
+    for (auto& file : files) file.close();
 }
 
 TEST(Platform, ThatIsBadIsOneLineWithItsPlace)
