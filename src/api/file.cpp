@@ -133,10 +133,14 @@ core::Status unpack(FileState& file, std::string const& message)
     return {};
 }
 
-void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* type)
 {
-    auto const bids = static_cast<std::size_t>(*count) * plan::bids_kept;
-    plan::merge({static_cast<plan::Bid*>(in_out), bids}, {static_cast<plan::Bid const*>(in), bids});
+    int bytes = 0;  // of one partition's bids
+    MPI_Type_size(*type, &bytes);
+    auto const each = static_cast<std::size_t>(bytes) / sizeof(plan::Bid);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i)
+        plan::merge({static_cast<plan::Bid*>(in_out) + i * each, each},
+                    {static_cast<plan::Bid const*>(in) + i * each, each});
 }
 
 /// How many bytes each node has in each partition. Collective.
@@ -165,11 +169,10 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
 /// The best bids of all nodes: each node's first rank bids for it. Collective.
 plan::Bids poll(comm::Team const& team, plan::Election const& election)
 {
-    auto bids = team.node_rank() == 0 || team.nodes().size() == 1 ? plan::bids_of(election, team.my_node())
-                                                                  : plan::no_bids(election);
-    if (team.nodes().size() > 1)
-        team.reduce(bids.data(), plan::bids_kept * sizeof bids[0], static_cast<int>(election.partitions.size()),
-                    merge_bids);
+    if (team.nodes().size() == 1) return plan::bids_of(election, 0);
+    auto bids = team.node_rank() == 0 ? plan::bids_of(election, team.my_node()) : plan::no_bids(election);
+    team.reduce_nodes(bids.data(), plan::bids_kept(election) * sizeof bids[0],
+                      static_cast<int>(election.partitions.size()), merge_bids);
     return bids;
 }
 

@@ -111,17 +111,31 @@ int Team::least(int value) const
     return value;
 }
 
-void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) const
+void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine)
 {
-    traffic_bytes_ += bytes * static_cast<std::size_t>(count);
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
     MPI_Type_commit(&type);
     MPI_Op op = MPI_OP_NULL;
     MPI_Op_create(combine, 1, &op);
-    MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, all_);
+    MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm);
     MPI_Op_free(&op);
     MPI_Type_free(&type);
+}
+
+void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) const
+{
+    traffic_bytes_ += bytes * static_cast<std::size_t>(count);
+    reduce(all_, data, bytes, count, combine);
+}
+
+void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const
+{
+    if (node_rank_ == 0 && nodes_.size() > 1) {
+        traffic_bytes_ += bytes * static_cast<std::size_t>(count);
+        reduce(leaders_, data, bytes, count, combine);
+    }
+    MPI_Bcast(data, static_cast<int>(bytes) * count, MPI_BYTE, 0, node_);
 }
 
 void Team::unite(std::span<unsigned char> bits) const

@@ -61,6 +61,8 @@ public:
     /// Combines every rank's `count` elements of `bytes` bytes at `data` with `combine`, on all ranks. Collective.
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
     void reduce(void* data, std::size_t bytes, int count, Combine* combine) const;
+    /// The same of what the first ranks of the nodes have at `data`; on all ranks. Collective.
+    void reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const;
     /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;
     /// Sums over the ranks of this node. Collective over them.
@@ -85,6 +87,7 @@ public:
 
 private:
     void find_nodes();
+    static void reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine);
 
     MPI_Comm all_ = MPI_COMM_NULL;
     MPI_Comm node_ = MPI_COMM_NULL;

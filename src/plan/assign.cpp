@@ -26,14 +26,14 @@ using core::index;
 class Assignment {
 public:
     Assignment(Election const& election, Bids const& bids)
-        : election_(election), model_(election.costs()), guests_(election.where.size())
+        : election_(election), kept_(bids_kept(election)), model_(election.costs()), guests_(election.where.size())
     {
         for (std::size_t node = 0; node < guests_.size(); ++node)
             room_.push_back(index(election.fit_on(static_cast<int>(node))));
         for (std::size_t p = 0; p < election.partitions.size(); ++p) {
             std::vector<Bid> list;
-            for (std::size_t i = 0; i < bids_kept; ++i)
-                if (auto const& bid = bids[p * bids_kept + i]; bid.node >= 0) list.push_back(bid);
+            for (std::size_t i = 0; i < kept_; ++i)
+                if (auto const& bid = bids[p * kept_ + i]; bid.node >= 0) list.push_back(bid);
             // From here on the score counts, but for rounding; among equals the first node.
             auto const key = [](Bid const& bid) {
                 return std::pair(std::bit_cast<std::uint64_t>(bid.score) >> 24, bid.node);
@@ -111,7 +111,7 @@ private:
         for (auto const& bid : lists_[p]) consider(bid);
         // All that bid are taken, or only as a further one of a node: look further.
         bool const crowded = best.node < 0 || !guests_[index(best.node)].empty();
-        if (crowded && lists_[p].size() == bids_kept)
+        if (crowded && lists_[p].size() == kept_)
             for (auto const& bid : offers(election_, p))
                 if (bid.node >= 0) consider(bid);
         return best;
@@ -232,6 +232,7 @@ private:
 
     static constexpr auto no_guest = static_cast<std::size_t>(-1);
     Election const& election_;
+    std::size_t kept_;
     CostModel model_;
     std::vector<Guests> guests_;     ///< per node
     std::vector<std::size_t> room_;  ///< per node

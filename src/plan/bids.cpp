@@ -129,21 +129,27 @@ int Election::fit_on(int node) const
     return static_cast<int>(std::min<std::uint64_t>(fit, static_cast<std::uint64_t>(seats[index(node)])));
 }
 
+std::size_t bids_kept(Election const& election)
+{
+    return std::min<std::size_t>(16, election.where.size());
+}
+
 Bids no_bids(Election const& election)
 {
-    return Bids(election.partitions.size() * bids_kept);
+    return Bids(election.partitions.size() * bids_kept(election));
 }
 
 Bids bids_of(Election const& election, int node)
 {
     auto bids = no_bids(election);
+    auto const kept = bids_kept(election);
     auto const model = election.costs();
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
         Bidder const bidder(election, p);
         auto const& partition = election.partitions[p];
         for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)
             if (election.fit_on(node, tier) > 0)
-                bidder.offer(bids[p * bids_kept], node, tier,
+                bidder.offer(bids[p * kept], node, tier,
                              model.cost(partition.sources, election.where[index(node)], tier, partition.rounds));
     }
     return bids;
@@ -167,24 +173,20 @@ std::vector<Bid> offers(Election const& election, std::size_t partition)
 Bids all_bids(Election const& election)
 {
     auto bids = no_bids(election);
+    auto const kept = bids_kept(election);
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
         auto all = offers(election, p);
-        auto const kept = std::min(bids_kept, all.size());
         std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(), before);
-        std::copy_n(all.begin(), kept, bids.begin() + static_cast<std::ptrdiff_t>(p * bids_kept));
+        std::copy_n(all.begin(), kept, bids.begin() + static_cast<std::ptrdiff_t>(p * kept));
     }
     return bids;
 }
 
 void merge(std::span<Bid> kept, std::span<Bid const> others)
 {
-    std::array<Bid, 2 * bids_kept> both;
-    for (std::size_t at = 0; at < kept.size(); at += bids_kept) {
-        auto const mine = kept.subspan(at, bids_kept);
-        auto const theirs = others.subspan(at, bids_kept);
-        std::merge(mine.begin(), mine.end(), theirs.begin(), theirs.end(), both.begin(), before);
-        std::copy_n(both.begin(), bids_kept, mine.begin());
-    }
+    std::vector<Bid> both(kept.size() + others.size());
+    std::merge(kept.begin(), kept.end(), others.begin(), others.end(), both.begin(), before);
+    std::copy_n(both.begin(), kept.size(), kept.begin());
 }
 
 double surcharge(Strategy strategy, std::size_t number)

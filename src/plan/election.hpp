@@ -58,8 +58,9 @@ struct Bid {
     std::int32_t node = -1;  ///< of the job; -1: no bid
     std::int32_t tier = 0;
 };
-inline constexpr std::size_t bids_kept = 16;
-/// bids_kept for each partition, the best first. Among equals the order differs from partition to partition.
+/// Bids that are kept for a partition: as many as there are nodes, but no more than 16.
+std::size_t bids_kept(Election const& election);
+/// bids_kept() for each partition, the best first. Among equals the order differs from partition to partition.
 using Bids = std::vector<Bid>;
 
 /// No bids at all: what a rank contributes that is not its node's first.
@@ -70,7 +71,8 @@ Bids bids_of(Election const& election, int node);
 std::vector<Bid> offers(Election const& election, std::size_t partition);
 /// The best of offers(): the same as merging all nodes' bids_of(), but for rounding.
 Bids all_bids(Election const& election);
-/// Keeps the best of two nodes' bids. In any order of merging the result is the same.
+/// Keeps the best of two nodes' bids for one partition, as many as there are. In any order of merging the result is the
+/// same.
 void merge(std::span<Bid> kept, std::span<Bid const> others);
 
 /// Where a partition's aggregator sits, and who else was considered.
