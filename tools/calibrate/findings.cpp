@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "../text.hpp"
 #include "core/units.hpp"
+#include "text.hpp"
 
 namespace calibrate {
 

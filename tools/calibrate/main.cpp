@@ -47,6 +47,14 @@ void add_options(CLI::App& app, Arguments& a)
     app.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca calibrate`, before it starts the ranks
 }
 
+core::Status parse_file(std::string const& name)
+{
+    auto const file = machine::read_platform(name);
+    if (!file) return tl::unexpected(file.error());
+    auto const parsed = machine::parse_platform(file->text, file->path);
+    return parsed ? core::Status() : tl::unexpected(parsed.error());
+}
+
 core::Status check_output(Arguments const& a)
 {
     if (!a.force && ::access(a.output.c_str(), F_OK) == 0)
@@ -64,7 +72,7 @@ core::Status check(Arguments const& a)
     if (!std::filesystem::is_directory(a.directory, ignored))
         return core::fail(tapioca::Errc::not_found, fmt::format("--dir: {} is not a directory", a.directory));
     if (!a.platform.empty())
-        if (auto const text = machine::read_platform(a.platform); !text) return tl::unexpected(text.error());
+        if (auto const parsed = parse_file(a.platform); !parsed) return parsed;
     return check_output(a);
 }
 
@@ -83,14 +91,6 @@ std::string today()
     return text;
 }
 
-core::Status read_back(std::string const& path)
-{
-    auto const file = machine::read_platform(path);
-    if (!file) return tl::unexpected(file.error());
-    auto const parsed = machine::parse_platform(file->text, file->path);
-    return parsed ? core::Status() : tl::unexpected(parsed.error());
-}
-
 /// A file that is whole or not there. Read back as a job would, before it gets its name.
 core::Status write_platform(Arguments const& a, std::string const& text)
 {
@@ -102,12 +102,22 @@ core::Status write_platform(Arguments const& a, std::string const& text)
     if (std::fclose(file) != 0 && error == 0) error = errno;
     core::Status status;
     if (error != 0) status = core::fail_errno(error, "writing " + a.output);
-    if (status) status = read_back(draft);
+    if (status) status = parse_file(draft);
     if (status) status = check_output(a);  // somebody may have been faster
     if (status && std::rename(draft.c_str(), a.output.c_str()) != 0)
         status = core::fail_errno(errno, "writing " + a.output);
     if (!status) ::unlink(draft.c_str());
     return status;
+}
+
+/// What was asked for must have been measured, what was only found need not.
+core::Status check_wishes(calibrate::Findings const& findings, std::vector<std::string> const& wishes)
+{
+    auto const& tiers = findings.around.machine->tiers;
+    for (std::size_t i = 0; i < tiers.size(); ++i)
+        if (findings.tiers[i].nodes == 0 && std::find(wishes.begin(), wishes.end(), tiers[i].name) != wishes.end())
+            return core::fail(tapioca::Errc::io, findings.tiers[i].why);
+    return {};
 }
 
 /// Collective. Everything that is measured, on every rank.
@@ -122,6 +132,7 @@ core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Arguments
     findings.ranks = crew.team().size();
     findings.links = calibrate::measure_links(crew, *findings.around.machine->topology, findings.around.where);
     findings.tiers = calibrate::measure_tiers(crew, findings.around);
+    if (auto const granted = check_wishes(findings, a.tiers); !granted) return tl::unexpected(granted.error());
     std::error_code error;
     auto const full = std::filesystem::canonical(a.directory, error);
     findings.directory = comm::broadcast(crew.team().all(), error ? a.directory : full.string());

@@ -135,6 +135,7 @@ std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::Surrou
             if (around.free_bytes[node][t] > 0) having.push_back(node);
         std::vector<TierFigures> measured;
         core::Status status;
+        if (having.empty()) status = core::fail(tapioca::Errc::no_space, "no node has room there");
         for (int const i : spread(static_cast<int>(having.size()), most_nodes)) {
             int const rank = team.nodes()[having[i]][0];
             bool const mine = team.rank() == rank;
