@@ -130,15 +130,15 @@ core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Arguments
     if (!around) return tl::unexpected(around.error());
     findings.around = std::move(*around);
     findings.ranks = crew.team().size();
-    findings.links = calibrate::measure_links(crew, *findings.around.machine->topology, findings.around.where);
-    findings.tiers = calibrate::measure_tiers(crew, findings.around);
-    if (auto const granted = check_wishes(findings, a.tiers); !granted) return tl::unexpected(granted.error());
-    std::error_code error;
+    std::error_code error;  // the target comes first: that is where something may be wrong
     auto const full = std::filesystem::canonical(a.directory, error);
     findings.directory = comm::broadcast(crew.team().all(), error ? a.directory : full.string());
     auto target = calibrate::measure_target(crew, findings.directory);
     if (!target) return tl::unexpected(target.error());
     findings.target = std::move(*target);
+    findings.links = calibrate::measure_links(crew, *findings.around.machine->topology, findings.around.where);
+    findings.tiers = calibrate::measure_tiers(crew, findings.around);
+    if (auto const granted = check_wishes(findings, a.tiers); !granted) return tl::unexpected(granted.error());
     return findings;
 }
 

@@ -42,10 +42,10 @@ public:
         if (team.rank() != 0) {
             file.fd_ = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
             if (file.fd_ < 0)
-                status = core::fail_errno(
-                    errno, fmt::format("{} is not the same directory on all nodes: name one with --dir: rank {} opens "
-                                       "{}",
-                                       directory, team.rank(), name));
+                status =
+                    core::fail_errno(errno, fmt::format("--dir: {} is not one directory for all nodes: rank {} cannot "
+                                                        "open what rank 0 made there",
+                                                        directory, team.rank()));
         }
         if (status = comm::agree(team.all(), status); !status) return tl::unexpected(status.error());
         return file;
