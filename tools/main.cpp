@@ -7,6 +7,7 @@
 
 #include "info.hpp"
 #include "launch.hpp"
+#include "plan.hpp"
 
 namespace {
 
@@ -17,6 +18,8 @@ char const* const usage =
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
+    "  tapioca plan --platform NAME --nodes N --ppn K --workload W [OPTIONS]\n"
+    "      the plan of a job that does not run: aggregators, tiers, costs; --explain, --compare, --json, --svg\n"
     "  tapioca info [--platform NAME] [--dir DIR] [--json]\n"
     "      what planning knows: this host, its memory tiers, the network, the file system of DIR\n"
     "  tapioca calibrate [-n RANKS] [--mpiexec PROGRAM] [--platform NAME] [--dir DIR] [--tier TIER]...\n"
@@ -72,6 +75,7 @@ int main(int argc, char** argv)
     }
     if (words[0] == "bench") return bench({words.begin() + 1, words.end()});
     if (words[0] == "calibrate") return calibrate({words.begin() + 1, words.end()});
+    if (words[0] == "plan") return plan({words.begin() + 1, words.end()});
     if (words[0] == "info") return info({words.begin() + 1, words.end()});
     return fail(fmt::format("unknown command {}: try tapioca --help", words[0]));
 }

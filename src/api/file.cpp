@@ -29,11 +29,26 @@ core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file,
     return target;
 }
 
+/// What the platform file says of settings.
+core::Status add_platform_defaults(settings::Settings& settings, engine::Pool const& pool)
+{
+    auto const name = settings.options.platform;
+    if (!name) return {};
+    if (pool.knows_platform(*name))
+        return settings::add_defaults(settings, pool.surroundings().machine->settings, "platform file");
+    auto const file = machine::read_platform(*name);
+    if (!file) return tl::unexpected(file.error());
+    auto const machine = machine::parse_platform(file->text, file->path);
+    if (!machine) return tl::unexpected(machine.error());
+    return settings::add_defaults(settings, machine->settings, "platform file");
+}
+
 /// On rank 0: settings, file, file system; as text for the others.
 core::Status open_first(FileState& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
+    if (auto status = add_platform_defaults(file.settings, *file.pool); !status) return status;
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
@@ -255,6 +270,7 @@ Step File::declare(Pattern const& pattern)
     file.require_open("declare");
     engine::Stopwatch const watch(file.account.planning);
     auto const& team = file.pool->team();
+    auto const given_before = team.traffic_bytes();
     auto const& variables = pattern.all();
 
     core::Status local;
@@ -281,6 +297,8 @@ Step File::declare(Pattern const& pattern)
     plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
                               [&](auto const& election) { return api::poll(team, election); }};
     file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
+    file.account.planning_bytes += team.traffic_bytes() - given_before;
+    if (job.nodes == 1) file.account.planning_bytes += sizeof job.pattern;  // through shared memory
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
     if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
     return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));

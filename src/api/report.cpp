@@ -153,6 +153,7 @@ void write_report(FileState const& file)
     append(numbers, account.read);
     numbers.push_back(account.planning);
     numbers.push_back(static_cast<double>(account.bookkeeping_bytes));
+    numbers.push_back(static_cast<double>(account.planning_bytes));
     auto const& team = file.pool->team();
     Columns const all(team.gather(numbers), numbers.size());
     if (team.rank() != 0) return;
@@ -165,6 +166,8 @@ void write_report(FileState const& file)
     json["plans"] = Json::array();
     for (auto const& plan : account.plans) json["plans"].push_back(Json::parse(plan));
     json["planning_seconds"] = all.seconds(2 * per_direction);
+    json["planning_bytes"] = {{"mean", all.sum(2 * per_direction + 2) / team.size()},
+                              {"max", all.max(2 * per_direction + 2)}};
     json["most_bookkeeping_bytes"] = static_cast<std::uint64_t>(all.max(2 * per_direction + 1));
     json["write"] = direction(account.write, all, 0);
     json["read"] = direction(account.read, all, per_direction);

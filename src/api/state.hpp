@@ -26,6 +26,7 @@ struct Account {
         double waiting = 0;
     };
     double planning = 0;
+    std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
     Direction write;
     Direction read;
     std::vector<std::string> plans;  ///< JSON of each declared step

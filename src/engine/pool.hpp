@@ -29,6 +29,8 @@ public:
 
     /// Finds out about the machine, unless that was done before for the same wish. Collective.
     core::Status look_around(Wish const& wish);
+    /// True if the surroundings are those of that platform.
+    [[nodiscard]] bool knows_platform(std::string const& name) const { return wish_ && wish_->platform == name; }
     [[nodiscard]] Surroundings const& surroundings() const { return surroundings_; }
 
     /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.

@@ -86,7 +86,13 @@ std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> con
     auto found = machine::find_tiers();
     std::vector<machine::TierTraits> tiers;
     for (auto tier : described) {
-        if (auto const* const here = named(found, tier.name); here && tier.place.empty()) tier.place = here->place;
+        if (auto const* const here = named(found, tier.name)) {
+            if (tier.place.empty()) tier.place = here->place;
+            for (auto const figure : {&machine::TierTraits::latency_s, &machine::TierTraits::write_bandwidth,
+                                      &machine::TierTraits::read_bandwidth})
+                if ((tier.*figure).origin < (here->*figure).origin) tier.*figure = here->*figure;
+        }
+        tier = machine::with_assumptions(std::move(tier));
         auto const free = machine::make_tier(tier) ? static_cast<double>(machine::free_bytes(tier)) : 0.0;
         if (free == 0) continue;
         if (tier.capacity_bytes.value == 0 || free < tier.capacity_bytes.value)

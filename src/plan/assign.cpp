@@ -1,6 +1,7 @@
 // The best bids become seats: each partition where it is cheapest, then moves and short chains of moves as long as they
 // make the whole cheaper.
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -33,8 +34,11 @@ public:
             std::vector<Bid> list;
             for (std::size_t i = 0; i < bids_kept; ++i)
                 if (auto const& bid = bids[p * bids_kept + i]; bid.node >= 0) list.push_back(bid);
-            // From here on the score counts, to the last digit.
-            std::stable_sort(list.begin(), list.end(), [](auto const& a, auto const& b) { return a.score < b.score; });
+            // From here on the score counts, but for rounding; among equals the first node.
+            auto const key = [](Bid const& bid) {
+                return std::pair(std::bit_cast<std::uint64_t>(bid.score) >> 24, bid.node);
+            };
+            std::sort(list.begin(), list.end(), [&](auto const& a, auto const& b) { return key(a) < key(b); });
             lists_.push_back(std::move(list));
             taken_.push_back(Bid());
         }
@@ -95,11 +99,11 @@ private:
     [[nodiscard]] Bid cheapest(std::size_t p)
     {
         Bid best;
-        double least = std::numeric_limits<double>::infinity();
+        double least = 0;
         auto const consider = [&](Bid const& bid) {
             if (!has_room(bid.node)) return;
             auto const more = change(bid.node, bid.score, no_guest);
-            if (more < least) {
+            if (best.node < 0 || more < least * (1 - worthwhile)) {
                 least = more;
                 best = bid;
             }

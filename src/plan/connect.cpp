@@ -126,14 +126,17 @@ std::optional<std::size_t> tier_named(machine::Machine const& machine, std::stri
     return std::nullopt;
 }
 
-/// A partition's data node by node of the machine, on which several nodes of the job may lie.
-void add_source(std::vector<machine::Source>& sources, int node, std::uint64_t bytes)
+/// Several nodes of the job may lie on one of the machine, which is one source.
+void unite(std::vector<machine::Source>& sources)
 {
-    auto const at = std::find_if(sources.rbegin(), sources.rend(), [&](auto const& s) { return s.node == node; });
-    if (at == sources.rend())
-        sources.push_back({node, static_cast<double>(bytes)});
-    else
-        at->bytes += static_cast<double>(bytes);
+    std::sort(sources.begin(), sources.end(), [](auto const& a, auto const& b) { return a.node < b.node; });
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < sources.size(); ++i)
+        if (sources[i].node == sources[kept].node)
+            sources[kept].bytes += sources[i].bytes;
+        else
+            sources[++kept] = sources[i];
+    if (!sources.empty()) sources.resize(kept + 1);
 }
 
 core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights)
@@ -255,8 +258,9 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
         election.partitions.resize(route.cuts.size() - 1);
         for (auto const& weight : weights)
             if (weight.bytes > 0)
-                add_source(election.partitions[weight.partition].sources, election.where[index(weight.node)],
-                           weight.bytes);
+                election.partitions[weight.partition].sources.push_back(
+                    {election.where[index(weight.node)], static_cast<double>(weight.bytes)});
+        for (auto& partition : election.partitions) unite(partition.sources);
         election.needed_bytes = each;
     } else {
         // The readers of a node share one ring of buffers; its writers have a partition each.

@@ -64,7 +64,8 @@ std::string describe_seats(Job const& job, Route const& route)
         name(strategy_of(job)), name(model_of(job)), job.machine->name, c1 * 1e3, c2 * 1e3, most * 1e3);
 }
 
-std::string describe(char const* verb, Job const& job, Route const& route)
+/// `like`: a route whose partitions and places have been told already.
+std::string describe(char const* verb, Job const& job, Route const& route, Route const* like)
 {
     std::string text;
     if (route.way == Way::direct) {
@@ -76,7 +77,10 @@ std::string describe(char const* verb, Job const& job, Route const& route)
                         plural, plural, short_list(route.ranks), route.buffers, route.buffers == 1 ? "" : "s",
                         core::format_bytes(route.round_bytes), fmt::format("{}", fmt::join(route.tiers(job), " and ")));
         auto const rounds = schedule(route, job.storage.block_bytes, 0);
-        for (std::size_t i = 0; i < rounds.partitions.size() && i < 16; ++i) {
+        bool const told =
+            like && like->way == Way::aggregated && like->cuts == route.cuts && like->ranks == route.ranks;
+        if (told) text += "        partitions and places as above\n";
+        for (std::size_t i = 0; !told && i < rounds.partitions.size() && i < 16; ++i) {
             auto const& p = rounds.partitions[i];
             auto const where = i < route.seats.size() && job.machine
                                    ? ", " + place(job, route.seats[i].node, route.seats[i].tier)
@@ -84,9 +88,10 @@ std::string describe(char const* verb, Job const& job, Route const& route)
             text += fmt::format("        partition {}: bytes {} to {}, {} round{}{}\n", i, p.begin, p.end, p.rounds,
                                 p.rounds == 1 ? "" : "s", where);
         }
-        if (rounds.partitions.size() > 16) text += fmt::format("        and {} more\n", rounds.partitions.size() - 16);
-        text += describe_seats(job, route);
-        if (route.networked()) text += describe(route.network);
+        if (!told && rounds.partitions.size() > 16)
+            text += fmt::format("        and {} more\n", rounds.partitions.size() - 16);
+        if (!told) text += describe_seats(job, route);
+        if (route.networked() && !told) text += describe(route.network);
         if (!route.dense)
             text += fmt::format("        the pattern may have holes: a map of 1 bit per {} keeps them untouched\n",
                                 core::format_bytes(route.granule));
@@ -128,7 +133,7 @@ std::string Route::why() const
     switch (reason) {
     case Reason::asked: return fmt::format("direct={} asked for", way == Way::direct ? "always" : "never");
     case Reason::large_pieces: return "pieces are large: crossing nodes would only add to their way";
-    case Reason::small_pieces: return "pieces are smaller than the file system's block";
+    case Reason::small_pieces: return "pieces are smaller than the file's blocks or stripes";
     case Reason::fastest: break;
     }
     return "predicted to be the fastest";
@@ -174,8 +179,8 @@ std::string explain(Plan const& plan, std::vector<std::string> const& settings)
                         pattern.ranks_with_data, pattern.bytes == 0 ? 0 : pattern.begin, pattern.end,
                         pattern.dense() ? ", without holes or overlap" : "");
     if (job.machine && job.nodes > 1) text += fmt::format("  on    {}\n", describe(*job.machine));
-    text += describe("write", job, plan.write);
-    text += describe("read", job, plan.read);
+    text += describe("write", job, plan.write, nullptr);
+    text += describe("read", job, plan.read, &plan.write);
     text += fmt::format("  set   {}\n",
                         settings.empty() ? "nothing: all defaults" : fmt::format("{}", fmt::join(settings, ", ")));
     return text;

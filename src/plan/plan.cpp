@@ -100,6 +100,12 @@ bool pieces_fill_blocks(Job const& job)
     return job.pattern.bytes >= job.pattern.pieces * static_cast<std::uint64_t>(job.storage.block_bytes);
 }
 
+/// Several writers in one stripe take its lock from each other.
+bool pieces_fill_stripes(Job const& job)
+{
+    return job.pattern.bytes >= job.pattern.pieces * static_cast<std::uint64_t>(job.storage.stripe_bytes);
+}
+
 std::vector<int> spread(int aggregators, int ranks)
 {
     std::vector<int> result;
@@ -261,7 +267,8 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (write.dense && (job.storage.reserve == machine::Reserve::allocate || populates(job, write.aggregators)))
         write.reserve = job.storage.reserve;
     write.granule = std::min(job.pattern.granule(), block(job));
-    choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job), true);
+    choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job),
+               pieces_fill_stripes(job));
     write.ranks = spread(write.aggregators, job.ranks);
     if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
     note(write, writing.why);
@@ -269,10 +276,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (auto status = keep_cap(job, write, "writing"); !status) return tl::unexpected(status.error());
 
     auto& read = plan.read;
-    auto reading = readers(job);
-    if (job.nodes > 1 && write.way == Way::aggregated && reading.count != writing.count)
-        reading = {writing.count, fmt::format("as many aggregators as for writing, {}, not {}: those read that write",
-                                              writing.count, reading.count)};
+    auto const reading = readers(job);
     read.aggregators = reading.count;
     choose_buffers(job, read, full_read_round(job));
     read.dense = true;  // a reader takes what the file has

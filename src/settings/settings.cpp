@@ -282,6 +282,14 @@ core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs co
     return settings;
 }
 
+core::Status add_defaults(Settings& settings, Pairs const& defaults, std::string const& origin)
+{
+    for (auto const& [name, value] : defaults)
+        if (!settings.origins.contains(name))
+            if (auto status = set(settings, name, name, value, origin); !status) return status;
+    return {};
+}
+
 Pairs read_environment()
 {
     Pairs pairs;

@@ -31,6 +31,9 @@ struct Settings {
 /// ignored; an unknown name of ours, or a bad value, is an error that names the nearest valid one.
 core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs const& environment);
 
+/// Sets what is not set yet; `defaults` come from `origin`.
+core::Status add_defaults(Settings& settings, Pairs const& defaults, std::string const& origin);
+
 /// The TAPIOCA_* variables of this process.
 Pairs read_environment();
 

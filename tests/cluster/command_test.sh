@@ -53,6 +53,7 @@ long_suite() { # its arguments only
     "$suite" --help | grep -q "gluster" || fail "no help of test-cluster"
     "$suite" --help | grep -q "topology" || fail "no topology in the help of test-cluster"
     refused 2 "--bin-mpich needs a value" "$suite" --bin-mpich
+    refused 2 "--aggregators many: expected" "$suite" --aggregators many
     refused 2 "floppy: expected links" "$suite" --json "$work/json" floppy
     refused 2 "--reps needs a value" "$suite" --reps
     refused 2 "--reps 0: expected" "$suite" --reps 0

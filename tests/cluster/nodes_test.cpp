@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "machine/machine.hpp"
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
 
@@ -96,6 +97,27 @@ TEST(Nodes, HaveNoWayAroundTheNetwork)
     if (rank() == 0) std::printf("  %.0f MB/s allowed, %.1f sent, %.1f put\n", allowed, sent, put);
     EXPECT_LT(sent, 1.2 * allowed);
     EXPECT_LT(put, 1.2 * allowed);
+}
+
+TEST(Nodes, AreDescribedByThePlatform)
+{
+    auto const text = machine::read_platform(setting("CLUSTER_PLATFORM"));
+    ASSERT_TRUE(text) << text.error().text;
+    auto const found = machine::parse_platform(text->text, text->path);
+    ASSERT_TRUE(found) << found.error().text;
+    auto const& topology = *found->topology;
+    ASSERT_EQ(topology.nodes(), hosts());
+    char mine[64] = {};
+    gethostname(mine, sizeof mine - 1);
+    auto const node = machine::find_hosts(*found, {mine});
+    ASSERT_TRUE(node) << node.error().text;
+    EXPECT_EQ(node->at(0), rank() * hosts() / ranks());
+    // The narrowest link between the first and the last is the one that HaveNoWayAroundTheNetwork measures.
+    EXPECT_EQ(topology.distance(0, hosts() - 1), topology.kind() == "flat" ? 2 : 4);
+    EXPECT_DOUBLE_EQ(topology.levels().back().bandwidth, 1e6 * std::atof(setting("CLUSTER_TEST_MB_S").c_str()));
+    ASSERT_EQ(found->tiers.size(), 2U);
+    EXPECT_EQ(found->tiers[1].place, setting("CLUSTER_SSD"));
+    EXPECT_EQ(found->tiers[1].capacity_bytes.value, 256.0 * 1024 * 1024);
 }
 
 /// HACC-IO's nine variables, one array each.

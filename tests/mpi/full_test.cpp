@@ -137,7 +137,7 @@ TEST(Full, SharedMemoryThatCannotBeHadIsAnErrorNotASignal)
             step.write(0, data);
             auto const error = same_error_on_all_ranks([&] { in_background ? step.start() : (void)step.finish(); });
             EXPECT_TRUE(error.code == Errc::no_space || error.code == Errc::memory) << error.text;
-            expect_parts(error.text, {"start", "shared memory", "/dev/shm", "TAPIOCA_BUFFERSIZE"});
+            expect_parts(error.text, {"start", "dram tier", "/dev/shm", "TAPIOCA_BUFFERSIZE"});
         }
         file.close();
         // A step that had its buffers before gets new ones.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <optional>
 
 #include <fcntl.h>
@@ -533,6 +534,37 @@ TEST_P(Network, RanksMayComeInAnyOrder)
         MPI_Comm_free(&comm);
         barrier();
     }
+}
+
+TEST_P(Network, PlanningSendsNoMoreForManyExtentsThanForFew)
+{
+    Scratch const scratch;
+    std::vector<std::uint64_t> sent;
+    for (std::int64_t const count : {4, 40'000}) {
+        auto wishes = options(64 * KiB);
+        wishes.report = scratch.path("report" + std::to_string(count) + ".json");
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, wishes);
+        // The same bytes in all, cut at uneven places so that they stay a list.
+        std::vector<Extent> extents;
+        constexpr std::int64_t each = 400'000;
+        for (std::int64_t i = 0, at = 0; i < count; ++i) {
+            auto const next = i + 1 == count ? each : (i + 1) * each / count - (i % 3 == 0 ? 1 : 0);
+            extents.push_back({at * ranks() + rank() * (next - at), next - at});
+            at = next;
+        }
+        Pattern pattern;
+        pattern.add(extents);
+        (void)file.declare(pattern);
+        file.close();
+        barrier();
+        std::ifstream in(*wishes.report);
+        sent.push_back(Json::parse(in)["files"][0]["planning_bytes"]["max"].get<std::uint64_t>());
+    }
+    if (rank() == 0)
+        std::printf("  planning: %llu bytes from a rank for 4 extents, %llu for 40000\n",
+                    static_cast<unsigned long long>(sent[0]), static_cast<unsigned long long>(sent[1]));
+    EXPECT_GT(sent[0], 0U);
+    EXPECT_LE(sent[1], sent[0]);
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ TEST_P(Golden, TiersAreFound)
     EXPECT_EQ(describe_all(find_tiers()), expected.str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, Golden, testing::Values("two_sockets", "knl", "dram_hbm_nvm", "cxl"),
+INSTANTIATE_TEST_SUITE_P(Machines, Golden, testing::Values("captured_vm", "two_sockets", "knl", "dram_hbm_nvm", "cxl"),
                          [](auto const& instance) { return instance.param; });
 
 TEST(FindTiers, HwlocsSyntheticMachinesCountToo)

@@ -114,6 +114,36 @@ void take_figures(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc
     take_figure(tier.read_bandwidth, get(HWLOC_MEMATTR_ID_READ_BANDWIDTH), bandwidth, mib_per_s);
 }
 
+/// How much farther than its own memory `nodes` are from the processors of a dram node: the worst of them, each from
+/// where it is nearest. 0: hwloc has no distances.
+double relative_distance(hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes,
+                         std::vector<hwloc_obj_t> const& dram)
+{
+    unsigned count = 1;
+    hwloc_distances_s* matrix = nullptr;
+    if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &matrix,
+                                    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+        count == 0)
+        return 0;
+    auto const ratio = [&](hwloc_obj_t from, hwloc_obj_t to) {
+        hwloc_uint64_t own = 0;
+        hwloc_uint64_t there = 0;
+        hwloc_uint64_t ignored = 0;
+        bool const known = hwloc_distances_obj_pair_values(matrix, from, from, &own, &ignored) == 0 &&
+                           hwloc_distances_obj_pair_values(matrix, from, to, &there, &ignored) == 0 && own > 0;
+        return known ? static_cast<double>(there) / static_cast<double>(own) : 0.0;
+    };
+    double worst = 0;
+    for (auto* const node : nodes) {
+        double nearest = 0;
+        for (auto* const from : dram)
+            if (auto const far = ratio(from, node); far > 0 && (nearest == 0 || far < nearest)) nearest = far;
+        worst = std::max(worst, nearest);
+    }
+    hwloc_distances_release(topology, matrix);
+    return worst;
+}
+
 /// What is free, or all there is on a machine that is only described.
 void take_capacity(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes)
 {
@@ -150,9 +180,12 @@ std::vector<TierTraits> find_tiers()
     auto nodes = sort_nodes(topology.get());
     take_figures(tiers[0], topology.get(), nodes["dram"]);
     take_capacity(tiers[0], topology.get(), nodes["dram"]);
+    auto const dram = tiers[0];
     for (auto const& [name, of_tier] : nodes) {
         if (name == "dram") continue;
-        auto tier = describe_numa(name, of_tier, tiers[0]);
+        auto tier = describe_numa(name, of_tier, dram);
+        if (auto const far = relative_distance(topology.get(), of_tier, nodes["dram"]); far > 0)
+            tier.latency_s = {dram.latency_s.value * far, Origin::hwloc};
         take_figures(tier, topology.get(), of_tier);
         take_capacity(tier, topology.get(), of_tier);
         tiers.push_back(std::move(tier));

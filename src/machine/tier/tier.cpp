@@ -107,6 +107,15 @@ TierTraits assumed_traits(std::string const& kind_name, std::string name, std::s
             {kind.read_bandwidth}, {},        kind.persistency};
 }
 
+TierTraits with_assumptions(TierTraits traits)
+{
+    if (!find_kind(traits.kind)) return traits;
+    auto const assumed = assumed_traits(traits.kind, traits.name, traits.place);
+    for (auto const figure : {&TierTraits::latency_s, &TierTraits::write_bandwidth, &TierTraits::read_bandwidth})
+        if ((traits.*figure).value <= 0) traits.*figure = assumed.*figure;
+    return traits;
+}
+
 core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits)
 {
     auto const* const kind = find_kind(traits.kind);

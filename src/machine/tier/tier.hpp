@@ -77,6 +77,9 @@ protected:
 /// The tier that `traits` describe, on this node. Fails, saying what to do, if the node lacks it.
 core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits);
 
+/// The same with assumptions in place of what is not known.
+TierTraits with_assumptions(TierTraits traits);
+
 /// The tiers of this node, fastest first, with what is really free: dram, and what hwloc knows (HBM, CXL, NVM).
 std::vector<TierTraits> find_tiers();
 /// What `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a place of

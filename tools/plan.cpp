@@ -1,0 +1,227 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "core/index.hpp"
+#include "core/units.hpp"
+#include "plan/to_json.hpp"
+#include "planner.hpp"
+#include "settings/settings.hpp"
+#include "svg.hpp"
+
+using namespace tapioca;
+using core::index;
+
+namespace {
+
+struct Asked {
+    std::string platform = "laptop";
+    int nodes = 0;
+    int ppn = 0;
+    std::string workload = "hacc:25000,aos";
+    std::vector<std::string> storage;  // none or one: a type, of which the stripes may be known
+    std::string svg;
+    bool explain = false, json = false, compare = false, read = false;
+    settings::Pairs settings;  // as hints, so that they go through the checks of the library
+};
+
+int fail(std::string const& what)
+{
+    fmt::print(stderr, "tapioca plan: {}\n", what);
+    return 2;
+}
+
+char const* const about =
+    "The plan of a job that does not run, on a described machine: who aggregates, on which tier, at which cost.\n"
+    "\n"
+    "  tapioca plan --platform theta --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggregators 192\n"
+    "  tapioca plan --platform mira --nodes 512 --workload hacc:25000,soa --compare\n"
+    "  tapioca plan --platform paper-toy --model paper-2024 --aggregators 1 --explain --svg plan.svg";
+
+void add_options(CLI::App& app, Asked& asked)
+{
+    app.add_option("--platform", asked.platform,
+                   "a platform file, or one that is shipped: " +
+                       fmt::format("{}", fmt::join(machine::shipped_platforms(), ", ")))
+        ->capture_default_str();
+    app.add_option("--nodes", asked.nodes, "nodes of the job, the first of the machine [all]")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::PositiveNumber);
+    app.add_option("--workload", asked.workload,
+                   "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES or array1d:BYTES,uniform|random|normal")
+        ->capture_default_str();
+    auto const setting = [&](char const* option, char const* name, char const* help) {
+        app.add_option_function<std::string>(
+            option, [&asked, name](std::string const& value) { asked.settings.emplace_back(name, value); }, help);
+    };
+    setting("--aggregators", "tapioca_nbaggr", "their number, auto or poster; gathers in any case");
+    setting("--buffersize", "tapioca_buffersize", "bytes of a buffer, such as 16M");
+    setting("--buffers", "tapioca_buffers", "buffers of an aggregator");
+    setting("--strategy", "tapioca_strategy", "placement [CONTENTION_AWARE]");
+    setting("--model", "tapioca_model", "cost model: default, paper-2024 or paper-2017");
+    setting("--tier", "tapioca_aggrtier", "tier of the buffers [the cheapest that has room]");
+    setting("--persistency", "tapioca_persistency", "that the tier must have: none, job or permanent");
+    setting("--memory", "tapioca_memory", "cap for a process");
+    app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
+    app.add_flag("--explain", asked.explain, "every aggregator's place, its costs and the next best");
+    app.add_flag("--compare", asked.compare, "a table of all strategies");
+    app.add_flag("--json", asked.json, "the plan as JSON");
+    app.add_option("--svg", asked.svg, "draw the plan into this file");
+}
+
+machine::Machine complete(machine::Machine machine)
+{
+    for (auto& tier : machine.tiers) tier = machine::with_assumptions(tier);
+    if (machine.tiers.empty()) machine.tiers = machine::find_tiers();
+    return machine;
+}
+
+Options options_of(settings::Pairs const& pairs, core::Status& status)
+{
+    auto const resolved = settings::resolve({}, pairs, {});
+    if (!resolved) {
+        status = tl::unexpected(resolved.error());
+        return {};
+    }
+    auto options = resolved->options;
+    if (options.nbaggr) options.direct = Direct::never;
+    return options;
+}
+
+double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<plan::Weight> const& weights)
+{
+    double sum = 0;
+    for (auto const& weight : weights)
+        sum += static_cast<double>(weight.bytes) *
+               plan.job.machine->topology->distance(weight.node, route.seats[weight.partition].node);
+    return sum;
+}
+
+int compare(tools::Planner const& planner, Asked const& asked)
+{
+    fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>11} {:>12} {:>12}\n", "strategy", "nodes", "crossing",
+               "into one node", "mean hops", "C1 most ms", "cost most ms", "cost mean ms");
+    for (auto const strategy : {plan::Strategy::rank_order, plan::Strategy::shortest_path, plan::Strategy::longest_path,
+                                plan::Strategy::topology_aware, plan::Strategy::contention_aware}) {
+        auto pairs = asked.settings;
+        pairs.emplace_back("tapioca_strategy", plan::name(strategy));
+        core::Status status;
+        auto options = options_of(pairs, status);
+        if (!status) return fail(status.error().text);
+        options.direct = Direct::never;
+        auto const plan = planner.plan(options);
+        if (!plan) return fail(plan.error().text);
+        auto const& route = asked.read ? plan->read : plan->write;
+        if (route.seats.empty()) return fail("one node with one tier leaves nothing to compare");
+        auto const weights = planner.weigh(route.cuts, route.unit);
+        std::set<int> nodes;
+        double c1 = 0;
+        double most = 0;
+        double sum = 0;
+        for (auto const& seat : route.seats) {
+            nodes.insert(seat.node);
+            c1 = std::max(c1, seat.cost.c1_s);
+            most = std::max(most, seat.cost.total_s);
+            sum += seat.cost.total_s;
+        }
+        fmt::print(
+            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>11.3f} {:>12.3f} {:>12.3f}\n", plan::name(strategy), nodes.size(),
+            core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
+            byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
+            c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);
+    }
+    fmt::print(
+        "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator\n", [&] {
+            core::Status ignored;
+            return options_of(asked.settings, ignored).model.value_or("default");
+        }());
+    return 0;
+}
+
+core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked const& asked)
+{
+    auto const& route = asked.read ? plan.read : plan.write;
+    if (route.way == plan::Way::direct || route.seats.empty())
+        return core::fail(Errc::unsupported,
+                          "--svg: nothing is placed: every rank goes straight to the file, or there "
+                          "is one node; --aggregators N gathers in any case");
+    auto const& machine = *plan.job.machine;
+    tools::Picture picture;
+    picture.machine = &machine;
+    for (int node = 0; node < plan.job.nodes; ++node) picture.nodes.push_back(node);
+    for (auto const& seat : route.seats) picture.aggregators.push_back({seat.node, machine.tiers[seat.tier].name});
+    picture.fed.resize(route.seats.size());
+    for (auto const& weight : planner.weigh(route.cuts, route.unit))
+        if (weight.bytes > 0)
+            picture.fed[weight.partition].emplace_back(weight.node, static_cast<double>(weight.bytes));
+    picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
+                                route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
+    picture.facts = {fmt::format("{} on {} nodes x {} ranks", planner.workload().label, plan.job.nodes,
+                                 plan.job.ranks / plan.job.nodes),
+                     fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
+                                 plan::name(plan::model_of(plan.job)), route.buffers,
+                                 core::format_bytes(route.round_bytes), fmt::join(route.tiers(plan.job), " and "))};
+    std::ofstream out(asked.svg);
+    out << tools::draw(picture);
+    out.close();
+    return out ? core::Status() : core::fail_errno(errno, "writing " + asked.svg);
+}
+
+}  // namespace
+
+int plan(std::vector<std::string> const& words)
+{
+    CLI::App app(about, "tapioca plan");
+    Asked asked;
+    add_options(app, asked);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (CLI::CallForHelp const&) {
+        fmt::print("{}", app.help());
+        return 0;
+    } catch (CLI::ParseError const& error) {
+        return fail(error.what());
+    }
+    auto const file = machine::read_platform(asked.platform);
+    if (!file) return fail(file.error().text);
+    auto parsed = machine::parse_platform(file->text, file->path);
+    if (!parsed) return fail(parsed.error().text);
+    auto const machine = std::make_shared<machine::Machine const>(complete(std::move(*parsed)));
+    auto const most = machine->topology->nodes();
+    if (asked.nodes == 0) asked.nodes = most;
+    if (asked.nodes > most) return fail(fmt::format("--nodes {}: {} has {}", asked.nodes, machine->name, most));
+    if (asked.ppn == 0) asked.ppn = std::max(1, machine->cores);
+    if (static_cast<std::int64_t>(asked.nodes) * asked.ppn > 10'000'000)
+        return fail(fmt::format("--nodes {} --ppn {}: more than ten million ranks", asked.nodes, asked.ppn));
+    for (auto const& [name, value] : machine->settings)
+        asked.settings.insert(asked.settings.begin(), {"tapioca_" + name, value});
+
+    core::Status status;
+    auto const options = options_of(asked.settings, status);
+    if (!status) return fail(status.error().text);
+    auto work = tools::workload(asked.workload, asked.nodes * asked.ppn);
+    if (!work) return fail(work.error().text);
+    tools::Planner const planner(machine, asked.nodes, asked.ppn,
+                                 machine->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
+    if (asked.compare) return compare(planner, asked);
+    auto const result = planner.plan(options);
+    if (!result) return fail(result.error().text);
+    if (asked.json) {
+        fmt::print("{}\n", plan::to_json(*result).dump(2));
+    } else {
+        std::vector<std::string> set;
+        for (auto const& [name, value] : asked.settings) set.push_back(fmt::format("{}={}", name.substr(8), value));
+        fmt::print("{}", plan::explain(*result, set));
+        if (asked.explain) fmt::print("\n{}", plan::explain_places(*result));
+    }
+    if (asked.svg.empty()) return 0;
+    if (auto const drawn = draw(planner, *result, asked); !drawn) return fail(drawn.error().text);
+    if (!asked.json) fmt::print("  drawn {}\n", asked.svg);
+    return 0;
+}
