@@ -39,6 +39,7 @@ std::vector<int> spread(int count, int most)
 {
     std::vector<int> chosen;
     auto const n = std::min(count, most);
+    chosen.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) chosen.push_back(static_cast<int>(static_cast<std::int64_t>(i) * count / n));
     return chosen;
 }

@@ -72,7 +72,7 @@ core::Status check(Arguments const& a)
     if (!std::filesystem::is_directory(a.directory, ignored))
         return core::fail(tapioca::Errc::not_found, fmt::format("--dir: {} is not a directory", a.directory));
     if (!a.platform.empty())
-        if (auto const parsed = parse_file(a.platform); !parsed) return parsed;
+        if (auto parsed = parse_file(a.platform); !parsed) return parsed;
     return check_output(a);
 }
 

@@ -39,8 +39,9 @@ double access_s(machine::Mapping const& mapping)
 /// A byte on the device.
 core::Result<double> flush_s(machine::Tier const& tier, double seconds)
 {
-    auto const mapping = tier.create(4096);
+    auto mapping = tier.create(4096);
     if (!mapping) return tl::unexpected(mapping.error());
+    mapping->unlink();
     core::Status status;
     int value = 0;
     auto const times = repeat(5, 200, seconds, [&] {
@@ -58,8 +59,9 @@ core::Result<TierFigures> measure_here(machine::TierTraits const& traits, bool q
     double const seconds = quick ? 0.05 : 0.4;
     auto const most = quick ? 16 * MiB : 64 * MiB;
     auto const bytes = std::clamp<std::uint64_t>(machine::free_bytes(traits) / 4 / MiB * MiB, MiB, most);
-    auto const mapping = (*tier)->create(bytes);
+    auto mapping = (*tier)->create(bytes);
     if (!mapping) return tl::unexpected(mapping.error());
+    mapping->unlink();  // nothing stays if this is killed
     bool const device = traits.kind == "ssd";
     std::vector<std::byte> own(bytes, std::byte{1});
     core::Status status;
