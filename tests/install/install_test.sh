@@ -29,6 +29,7 @@ diff <(sort "$work/wanted") "$work/found" || fail "headers differ from include/t
 [ -s "$prefix/share/man/man1/tapioca.1" ] || fail "no man page"
 quietly "$prefix/bin/tapioca" --version
 quietly "$prefix/bin/tapioca-bench" hacc --help
+quietly "$prefix/bin/tapioca" calibrate --help
 
 printf 'rank 0\nrank 1\n' >"$work/right"
 try() { # NAME PROGRAM

@@ -1,0 +1,36 @@
+// Links: latency and bandwidth of a network, level by level, from a few pairs of nodes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "crew.hpp"
+#include "machine/topology/topology.hpp"
+
+namespace calibrate {
+
+/// Two of the job's nodes, by number.
+struct Pair {
+    int from = 0, to = 0;
+};
+
+/// For each level up to `most` pairs of which it is the outermost on the way; `where` is the machine's node of each
+/// of the job's. Near ones first. Local.
+std::vector<std::vector<Pair>> choose_pairs(tapioca::machine::Topology const& topology, std::vector<int> const& where,
+                                            std::size_t most);
+
+struct LinkFigures {
+    int pairs = 0;         ///< 0: nothing was measured, the rest is as it was
+    double latency_s = 0;  ///< of a hop
+    double bandwidth = 0;
+};
+
+/// Of every level. Collective.
+std::vector<LinkFigures> measure_links(Crew const& crew, tapioca::machine::Topology const& topology,
+                                       std::vector<int> const& where);
+
+/// The same network with other figures. Local.
+std::shared_ptr<tapioca::machine::Topology const> with_levels(tapioca::machine::Topology const& topology,
+                                                              std::vector<tapioca::machine::Level> levels);
+
+}  // namespace calibrate

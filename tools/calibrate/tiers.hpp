@@ -1,0 +1,26 @@
+// Tiers: how fast one process copies into and out of each of a node's tiers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "crew.hpp"
+#include "engine/surroundings.hpp"
+
+namespace calibrate {
+
+/// The surroundings and the tiers named in `wishes`, which every node must have. Collective.
+tapioca::core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca::engine::Surroundings found,
+                                                                std::vector<std::string> const& wishes);
+
+struct TierFigures {
+    int nodes = 0;  ///< that it was measured on; 0: `why` not
+    double latency_s = 0;
+    double write_bandwidth = 0, read_bandwidth = 0;
+    std::string why = {};
+};
+
+/// Of each of the machine's tiers, on a few of the nodes that have it, one after the other. Collective.
+std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::Surroundings const& around);
+
+}  // namespace calibrate
