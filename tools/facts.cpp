@@ -91,7 +91,7 @@ std::string target_text(Facts const& facts)
                                                              bytes(static_cast<double>(s.stripe_bytes)))
                                                : "no stripes known");
     Rows const rows = {
-        {"assumed", "streams", "one alone", "all", "a call"},
+        {facts.directory.empty() ? "planned" : "assumed", "streams", "one alone", "all", "a call"},
         {"write", std::to_string(s.write_streams), rate(s.write_bw),
          rate(s.write_streams > 1 ? s.parallel_write_bw : s.write_bw), seconds(s.call_s)},
         {"read", std::to_string(s.read_streams), rate(s.read_bw), rate(s.read_bw * s.read_streams), seconds(s.call_s)}};

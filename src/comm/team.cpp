@@ -155,7 +155,10 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
     std::vector<int> counts(nodes_.size());
     std::vector<int> starts(nodes_.size());
     std::vector<std::uint64_t> all;
-    if (node_rank_ == 0) {
+    if (nodes_.size() == 1) {
+        counts[0] = static_cast<int>(mine.size());
+        all = mine;
+    } else if (node_rank_ == 0) {
         traffic_bytes_ += mine.size() * sizeof mine[0];
         auto const count = static_cast<int>(mine.size());
         MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, leaders_);
@@ -176,7 +179,6 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
 
 std::vector<std::string> Team::gather_texts(std::string const& mine) const
 {
-    if (nodes_.size() == 1) return {broadcast(all_, mine)};
     std::vector<std::uint64_t> packed(1 + (mine.size() + 7) / 8, 0);
     packed[0] = mine.size();
     std::memcpy(packed.data() + 1, mine.data(), mine.size());

@@ -69,7 +69,7 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> sum_on_node(std::vector<std::uint64_t> values) const;
     /// What the first rank of every node gave, node by node, on every rank. Collective.
     [[nodiscard]] std::vector<std::vector<std::uint64_t>> gather_nodes(std::vector<std::uint64_t> const& mine) const;
-    /// The same with text, and also on a single node. Collective.
+    /// The same with text. Collective.
     [[nodiscard]] std::vector<std::string> gather_texts(std::string const& mine) const;
     /// Bytes that this rank has given to the collectives of this class so far.
     [[nodiscard]] std::uint64_t traffic_bytes() const { return traffic_bytes_; }

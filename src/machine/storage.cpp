@@ -44,11 +44,12 @@ constexpr std::array<std::string_view, 10> remotes = {"nfs",     "lustre",  "gpf
                                                       "gluster", "moosefs", "orangefs", "smb",    "9p"};
 
 /// Beginnings of a mount's type or, for those that do not tell it, its source.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> fuse_types = {{{"fuse.glusterfs", "gluster"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> fuse_types = {{{"fuse.glusterfs", "gluster"},
                                                                                       {"fuse.ceph", "ceph"},
                                                                                       {"fuse.mfs", "moosefs"},
                                                                                       {"fuse.moosefs", "moosefs"},
-                                                                                      {"mfs#", "moosefs"}}};
+                                                                                      {"mfs#", "moosefs"},
+                                                                                      {"mfs\\043", "moosefs"}}};
 
 /// The next word of `line`, which loses it.
 std::string_view next_word(std::string_view& line)

@@ -194,11 +194,13 @@ TEST(Fuse, TypeIsInTheListOfMounts)
         "41 21 0:51 / /b rw shared:7 master:2 - fuse.ceph-fuse ceph-fuse rw\n"
         "42 21 0:52 / /c rw - fuse mfs#master:9421 rw\n"
         "43 21 0:53 / /d rw - fuse.sshfs me@there: rw\n"
+        "45 21 0:54 / /f rw - fuse mfs\\043n0:9421 rw\n"
         "44 21 0:5 / /e";
     EXPECT_EQ(fuse_name(mounts, 0, 50), "gluster");
     EXPECT_EQ(fuse_name(mounts, 0, 51), "ceph");
     EXPECT_EQ(fuse_name(mounts, 0, 52), "moosefs");
     EXPECT_EQ(fuse_name(mounts, 0, 53), "fuse");
+    EXPECT_EQ(fuse_name(mounts, 0, 54), "moosefs") << "as Linux writes a #";
     EXPECT_EQ(fuse_name(mounts, 0, 5), "fuse");
     EXPECT_EQ(fuse_name("", 0, 50), "fuse");
 }

@@ -106,8 +106,8 @@ core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca
         auto const known = [&](machine::TierTraits const& tier) { return tier.name == wish; };
         if (std::any_of(described.tiers.begin(), described.tiers.end(), known)) continue;
         std::vector<machine::TierTraits> here;
-        for (auto const& tier : found.mine)
-            if (tier) here.push_back(*tier);
+        for (auto const& tier : found.tiers)
+            if (tier.traits) here.push_back(*tier.traits);
         auto const tier = machine::choose_tier(wish, here);
         core::Status local;
         if (!tier) local = tl::unexpected(tier.error());
@@ -119,7 +119,7 @@ core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca
         for (std::size_t node = 0; node < found.free_bytes.size(); ++node)
             found.free_bytes[node].push_back(node < everywhere.size() ? everywhere[node][0] : free);
         described.tiers.push_back(*tier);
-        found.mine.emplace_back(*tier);
+        found.tiers.push_back({*tier, {}, {}});
     }
     found.machine = std::make_shared<machine::Machine const>(std::move(described));
     return found;
@@ -145,7 +145,7 @@ std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::Surrou
                       fmt::format("{}, rank {}", tiers[t].name, rank));
             crew.meet(mine);
             core::Result<TierFigures> here;
-            if (mine) here = measure_here(*around.mine[t], crew.quick());
+            if (mine) here = measure_here(*around.tiers[t].traits, crew.quick());
             crew.meet(mine);
             status = comm::agree(team.all(), here ? core::Status() : tl::unexpected(here.error()));
             if (!status) break;
