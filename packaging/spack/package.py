@@ -18,9 +18,12 @@ class Tapioca(CMakePackage):
     depends_on("cmake@3.22:", type="build")
     depends_on("ninja", type="build")
     depends_on("mpi")
+    depends_on("hwloc@2.3:")
     depends_on("fmt")
     depends_on("nlohmann-json", type="build")
     depends_on("tl-expected", type="build")
+    depends_on("tomlplusplus", type="build")
+    depends_on("pkgconfig", type="build")
     depends_on("cli11", type="build", when="+tools")
 
     generator("ninja")

@@ -273,6 +273,7 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
         if (team.rank() == 0) status = api::open_first(*state);
         tell();
     }
+    if (auto const& described = state->around->machine->storage) machine::adopt(state->storage, *described);
     state->open = true;
     state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
 

@@ -120,4 +120,16 @@ core::Result<Storage> storage_of(int fd)
     return storage;
 }
 
+void adopt(Storage& found, Storage const& described)
+{
+    if (found.name != described.name) return;
+    found.read_streams = described.read_streams;
+    found.read_bw = described.read_bw;
+    if (found.reserve == Reserve::populate) return;  // its writers are more than plain ones
+    found.write_streams = described.write_streams;
+    found.write_bw = described.write_bw;
+    found.parallel_write_bw = described.parallel_write_bw;
+    found.contended_write_bw = described.contended_write_bw;
+}
+
 }  // namespace tapioca::machine

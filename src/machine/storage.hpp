@@ -41,6 +41,9 @@ struct Storage {
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.
 core::Result<Storage> storage_of(int fd);
 
+/// Takes the figures that a platform file gives for the kind of file system that was found.
+void adopt(Storage& found, Storage const& described);
+
 /// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a careful one for an unknown name.
 Storage storage_profile(std::string const& name);
 

@@ -366,6 +366,31 @@ TEST(Platform, GivesDefaultsThatCodeBeats)
     file.close();
 }
 
+TEST(Platform, GivesFiguresOfTheFileSystem)
+{
+    Scratch const scratch;
+    auto const plan_with = [&](Options const& options) {
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        Pattern pattern;  // small pieces, so that reading gathers
+        pattern.add(Subarray{{5000, ranks() * 100}, {0, rank() * 100}, {5000, 100}, {}, 1, 0});
+        auto const plan = Json::parse(file.declare(pattern).plan().json());
+        file.close();
+        return plan;
+    };
+    auto const before = plan_with({});
+    auto const path = scratch.path("site.toml");
+    if (rank() == 0)
+        std::ofstream(path) << "name = \"site\"\n[topology]\nkind = \"flat\"\nnodes = 100\n[storage]\ntype = "
+                            << before["file_system"] << "\nread_streams = 2\n";
+    barrier();
+    Options options;
+    options.platform = path;
+    auto const after = plan_with(options);
+    auto const aggregators = [](Json const& plan) { return static_cast<int>(plan["read"]["aggregators"].size()); };
+    EXPECT_EQ(aggregators(before), ranks());
+    EXPECT_EQ(aggregators(after), std::min(2, ranks()));
+}
+
 /// A file system of its own, which is as small as asked for.
 class SmallDisk {
 public:
