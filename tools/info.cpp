@@ -66,7 +66,7 @@ Result<Facts> gather(std::string const& platform, std::string const& directory)
         auto found = find_platform(platform);
         if (!found) return tl::unexpected(found.error());
         facts.platform = std::move(*found);
-        facts.tiers = facts.platform->tiers;
+        for (auto const& tier : facts.platform->tiers) facts.tiers.push_back(machine::with_assumptions(tier));
     }
     facts.host = find_host();
     facts.platform_tiers = !facts.tiers.empty();

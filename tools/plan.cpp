@@ -77,8 +77,10 @@ void add_options(CLI::App& app, Asked& asked)
 
 machine::Machine complete(machine::Machine machine)
 {
+    auto const is_dram = [](auto const& tier) { return tier.kind == "dram"; };
+    if (std::none_of(machine.tiers.begin(), machine.tiers.end(), is_dram))
+        machine.tiers.push_back({"dram", "dram", {}, {}, {}, {}, {}, {}});  // every node has some
     for (auto& tier : machine.tiers) tier = machine::with_assumptions(tier);
-    if (machine.tiers.empty()) machine.tiers = machine::find_tiers();
     return machine;
 }
 

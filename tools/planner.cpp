@@ -59,7 +59,8 @@ core::Result<Workload> array_of(std::vector<std::string> const& words, int ranks
 {
     auto const most = core::parse_bytes(words[0]);
     auto const kind = words.size() > 1 ? words[1] : "uniform";
-    if (!most || *most == 0 || words.size() > 2 || (kind != "uniform" && kind != "random" && kind != "normal"))
+    if (!most || *most == 0 || *most > (core::GiB << 10) || words.size() > 2 ||
+        (kind != "uniform" && kind != "random" && kind != "normal"))
         return core::fail(Errc::invalid_argument,
                           "expected array1d:BYTES,uniform, array1d:BYTES,random or "
                           "array1d:BYTES,normal");
@@ -111,7 +112,9 @@ Planner::Planner(std::shared_ptr<machine::Machine const> machine, int nodes, int
     job_.cores = machine->cores > 0 ? machine->cores : ranks_per_node;
     job_.nodes = nodes;
     std::vector<std::uint64_t> free;
-    for (auto const& tier : machine->tiers) free.push_back(static_cast<std::uint64_t>(tier.capacity_bytes.value));
+    for (auto const& tier : machine->tiers)
+        free.push_back(tier.capacity_bytes.value > 0 ? static_cast<std::uint64_t>(tier.capacity_bytes.value)
+                                                     : std::uint64_t{1} << 60);  // unknown: as much as one likes
     job_.free_bytes = {free};
     job_.machine = std::move(machine);
     for (int rank = 0; rank < job_.ranks; ++rank) {
@@ -151,9 +154,9 @@ core::Result<plan::Plan> Planner::plan(Options const& options) const
     auto plan = plan::make(job, histogram);
     if (!plan) return plan;
     auto const unit = plan->write.unit;
-    auto const status =
-        plan::connect(*plan, nodes_, {[&](auto const& cuts) { return weigh(cuts, unit); }, plan::all_bids});
-    if (!status) return tl::unexpected(status.error());
+    plan::connect(*plan, nodes_, {[&](auto const& cuts) { return weigh(cuts, unit); }, plan::all_bids});
+    for (auto const* const route : {&plan->write, &plan->read})
+        if (!route->feasible) return tl::unexpected(route->feasible.error());
     return plan;
 }
 

@@ -20,7 +20,7 @@ inline constexpr int nbaggr_poster = -2;  ///< `poster`: 2^ceil(log2(data / memo
 struct Options {
     // how much is gathered, and where
     std::optional<std::uint64_t> buffersize;  ///< bytes of one buffer; rounded up to the file system's block
-    std::optional<int> buffers;               ///< buffers per aggregator: 1 to 64, default 2
+    std::optional<int> buffers;               ///< buffers per aggregator: 1 to 64, default 2; on several nodes 8
     std::optional<int> nbaggr;                ///< number of aggregators, nbaggr_auto (default) or nbaggr_poster
     std::optional<int> nbaggr_read;           ///< the same for reading; default: as nbaggr
     std::optional<int> aggr_per_ost;          ///< aggregators for each server of a striped file, in place of auto's

@@ -44,6 +44,9 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
                                                      "opened, and stays",
                                                      ranks_per_node));
+    if (file.settings.options.striping_unit.value_or(0) % 512 != 0)
+        return core::fail(Errc::setting, fmt::format("striping_unit={}: expected a multiple of 512 bytes",
+                                                     *file.settings.options.striping_unit));
     auto const& platform = file.settings.options.platform;
     if (!platform) return {};
     file.around = file.pool->surroundings(wish_of(file.settings));
@@ -57,6 +60,10 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
         if (!machine) return tl::unexpected(machine.error());
         defaults = machine->settings;
     }
+    for (auto const& [name, value] : defaults)
+        if (name == "ranks_per_node" || name == "platform")
+            return core::fail(Errc::setting, fmt::format("{}: [settings] {}: belongs to the job, not to the machine",
+                                                         *platform, name));
     return settings::add_defaults(file.settings, defaults, "platform file");
 }
 
@@ -319,7 +326,9 @@ Step File::declare(Pattern const& pattern)
     if (!plan) file.raise("declare", plan.error());
     plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
                               [&](auto const& election) { return api::poll(team, election); }};
-    file.raise_if("declare", plan::connect(*plan, team.nodes(), census));
+    plan::connect(*plan, team.nodes(), census);
+    file.raise_if("declare", file.mode == Mode::read ? plan->read.feasible : plan->write.feasible);
+    file.require_same("declare", "the plan", plan::explain(*plan, {}));
     file.account.planning_bytes += team.traffic_bytes() - given_before;
     if (job.nodes == 1) file.account.planning_bytes += sizeof job.pattern;  // through shared memory
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());

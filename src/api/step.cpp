@@ -155,6 +155,7 @@ void StepState::start(bool background)
     try {
         file_->require_same("start", "the direction", name(op_));
         file_->require_same("start", "the base offset", std::to_string(base_));
+        file_->raise_if("start", route().feasible);
         prepare(background);
     } catch (Error const&) {
         pool.all_began();

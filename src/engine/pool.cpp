@@ -75,14 +75,20 @@ Pool::~Pool()
     (void)agreement_.release();
 }
 
+std::shared_ptr<Surroundings> Pool::surroundings(Wish const& wish) const
+{
+    for (auto const& [known, around] : surroundings_)
+        if (known == wish) return around;
+    return nullptr;
+}
+
 core::Result<std::shared_ptr<Surroundings>> Pool::look_around(Wish const& wish)
 {
     meet();
     auto found = engine::look_around(team_, wish);
     if (!found) return tl::unexpected(found.error());
-    surroundings_ = std::make_shared<Surroundings>(std::move(*found));
-    wish_ = wish;
-    return surroundings_;
+    surroundings_.emplace_back(wish, std::make_shared<Surroundings>(std::move(*found)));
+    return surroundings_.back().second;
 }
 
 bool Pool::holds(Site const& site, Surroundings const& around, bool one_sided) const
@@ -145,9 +151,7 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
     auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
     if (here > tier.mapping.bytes()) {
         tier.mapping = machine::Mapping();
-        auto const device = machine::make_tier(*tier.traits);
-        auto made = device ? share(team_.node(), **device, here)
-                           : core::Result<machine::Mapping>(tl::unexpected(device.error()));
+        auto made = share(team_.node(), machine::make_tier(*tier.traits), here);
         if (made)
             tier.mapping = std::move(*made);
         else

@@ -27,11 +27,8 @@ public:
     [[nodiscard]] bool spare_core() const { return spare_core_; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
 
-    /// What was found out about the machine for that wish, if it was the last. The same on all ranks.
-    [[nodiscard]] std::shared_ptr<Surroundings> surroundings(Wish const& wish) const
-    {
-        return wish_ == wish ? surroundings_ : nullptr;
-    }
+    /// What was found out about the machine for that wish, or null. The same on all ranks.
+    [[nodiscard]] std::shared_ptr<Surroundings> surroundings(Wish const& wish) const;
     /// Finds out about the machine. Collective.
     core::Result<std::shared_ptr<Surroundings>> look_around(Wish const& wish);
 
@@ -90,8 +87,7 @@ private:
     machine::Mapping control_;
     machine::Mapping buffers_;
     machine::Mapping maps_;
-    std::optional<Wish> wish_;  ///< that the surroundings are for
-    std::shared_ptr<Surroundings> surroundings_;
+    std::vector<std::pair<Wish, std::shared_ptr<Surroundings>>> surroundings_;  ///< a few at most
     Exchange exchange_;
     Patience patience_;
     target::Worker worker_;

@@ -17,4 +17,12 @@ core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, s
     return mapping;
 }
 
+core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
+                                     std::uint64_t bytes)
+{
+    auto const status = comm::agree(node, tier ? core::Status() : tl::unexpected(tier.error()));
+    if (!status) return tl::unexpected(status.error());
+    return share(node, **tier, bytes);
+}
+
 }  // namespace tapioca::engine

@@ -1,6 +1,7 @@
 #include "engine/surroundings.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -49,7 +50,9 @@ Node unpack(std::string const& text)
             return field;
         };
         auto const figure = [&] {
-            auto const value = std::strtod(next().c_str(), nullptr);
+            auto const digits = next();
+            double value = 0;  // not strtod, which reads it as the program's locale would have it
+            std::from_chars(digits.data(), digits.data() + digits.size(), value);
             return machine::Figure{value, static_cast<machine::Origin>(std::atoi(next().c_str()))};
         };
         machine::TierTraits tier;
@@ -90,7 +93,8 @@ std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> con
             if (tier.place.empty()) tier.place = here->place;
             for (auto const figure : {&machine::TierTraits::latency_s, &machine::TierTraits::write_bandwidth,
                                       &machine::TierTraits::read_bandwidth})
-                if ((tier.*figure).origin < (here->*figure).origin) tier.*figure = here->*figure;
+                if ((tier.*figure).value <= 0 || (tier.*figure).origin < (here->*figure).origin)
+                    tier.*figure = here->*figure;
         }
         tier = machine::with_assumptions(std::move(tier));
         auto const free = machine::make_tier(tier) ? static_cast<double>(machine::free_bytes(tier)) : 0.0;
@@ -200,6 +204,13 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
             free.push_back(here ? static_cast<std::uint64_t>(here->capacity_bytes.value) : 0);
         }
         result.free_bytes.push_back(std::move(free));
+    }
+    // Ordinary memory is allocated in the same size on all nodes.
+    for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
+        if (machine.tiers[tier].kind != "dram") continue;
+        auto least = result.free_bytes[0][tier];
+        for (auto const& free : result.free_bytes) least = std::min(least, free[tier]);
+        for (auto& free : result.free_bytes) free[tier] = least;
     }
     auto& here = nodes[static_cast<std::size_t>(team.my_node())].tiers;
     for (auto const& tier : machine.tiers) {

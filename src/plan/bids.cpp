@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -189,17 +188,24 @@ void merge(std::span<Bid> kept, std::span<Bid const> others)
     std::copy_n(both.begin(), kept.size(), kept.begin());
 }
 
+bool by_cost(Strategy strategy)
+{
+    return strategy == Strategy::topology_aware || strategy == Strategy::contention_aware;
+}
+
 double surcharge(Strategy strategy, std::size_t number)
 {
     auto const further = static_cast<double>(number);
     switch (strategy) {
-    case Strategy::topology_aware: return std::pow(1.05, further);
+    case Strategy::topology_aware: break;
     case Strategy::contention_aware: return 1 + further;
     case Strategy::shortest_path:
     case Strategy::longest_path:
-    case Strategy::rank_order: break;
+    case Strategy::rank_order: return 1 + 1e6 * further;  // a second only when all have one
     }
-    return 1 + 1e6 * further;  // a second only when all have one
+    double factor = 1;  // not pow(), which may differ from processor to processor
+    for (std::size_t i = 0; i < number; ++i) factor *= 1.05;
+    return factor;
 }
 
 }  // namespace tapioca::plan

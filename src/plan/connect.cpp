@@ -152,10 +152,6 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
     for (auto& feeders : network.feeders) std::sort(feeders.begin(), feeders.end());
     choose_senders(route, nodes);
     count_crossing(network, weights, nodes.size());
-    if (network.transport == Transport::rma && route.buffers < 2) {
-        route.buffers = 2;
-        route.notes.push_back("rma takes two buffers at least");
-    }
 
     // Large pieces go straight to the file, unless most of them have their aggregator on their node anyway.
     bool const large = job.pattern.bytes >= job.pattern.pieces * large_piece;
@@ -299,28 +295,36 @@ core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector
 
 }  // namespace
 
-core::Status connect(Plan& plan, Nodes const& nodes, Census const& census)
+void connect(Plan& plan, Nodes const& nodes, Census const& census)
 {
     auto const& job = plan.job;
     std::vector<Weight> weights;
     std::vector<std::int64_t> weighed;
+    std::vector<Seat> taken;
+    std::uint64_t room = 0;  // that each of them has
     for (auto* const route : {&plan.write, &plan.read}) {
         if (!wants_election(job, *route)) continue;
-        // Those who wrote a part also read it: it is in their caches.
-        bool const same = job.nodes > 1 && weighed == route->cuts;
-        if (same) {
-            route->seats = plan.write.seats;
-        } else {
-            weighed = route->cuts;
-            if (job.nodes > 1) weights = census.weigh(weighed);
-            if (auto status = elect(job, *route, nodes, weights, census); !status) return status;
+        if (job.nodes > 1 && route->buffers < 2 && job.options.transport.value_or("") == "rma") {
+            route->buffers = 2;
+            route->notes.push_back("rma takes two buffers at least");
         }
-        for (auto const& seat : route->seats)
-            route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
-        if (job.nodes == 1) continue;
-        if (auto status = cross(job, *route, nodes, weights); !status) return status;
+        bool const same_cuts = job.nodes > 1 && weighed == route->cuts;
+        if (job.nodes > 1 && !same_cuts) weights = census.weigh(route->cuts);
+        weighed = route->cuts;
+        // Those who wrote a part also read it, if there is room: it is in their caches.
+        if (same_cuts && !taken.empty() && route->memory_per_aggregator() <= room)
+            route->seats = taken;
+        else
+            route->feasible = elect(job, *route, nodes, weights, census);
+        if (route->feasible) {
+            taken = route->seats;
+            room = route->memory_per_aggregator();
+            for (auto const& seat : route->seats)
+                route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
+            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights);
+        }
+        if (!route->feasible) route->go_direct();
     }
-    return {};
 }
 
 void refuse_rma(Plan& plan, std::string const& why)

@@ -92,6 +92,8 @@ std::vector<std::string> notes_on(Election const& election, std::vector<Seat> co
 
 /// What assign() makes small: every aggregator's score, with its node's surcharges.
 double total_score(Election const& election, std::vector<Seat> const& seats);
+/// True if the score is the cost.
+bool by_cost(Strategy strategy);
 /// The factor on the score of a node's `number`-th aggregator, from 0.
 double surcharge(Strategy strategy, std::size_t number);
 

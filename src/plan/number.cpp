@@ -100,7 +100,10 @@ Number by_poster(Job const& job, std::uint64_t round)
 Number as_asked(Job const& job, int asked)
 {
     if (asked <= at_most(job)) return {asked, ""};
-    return {at_most(job), fmt::format("{} aggregators asked for, {} ranks there are", asked, job.ranks)};
+    return {at_most(job),
+            job.ranks <= most_partitions
+                ? fmt::format("{} aggregators asked for, {} ranks there are", asked, job.ranks)
+                : fmt::format("{} aggregators asked for, {} are the most there can be", asked, most_partitions)};
 }
 
 }  // namespace

@@ -236,6 +236,8 @@ void Route::go_direct()
     ranks.clear();
     cuts.clear();
     network = {};
+    seats.clear();
+    areas.clear();
 }
 
 std::uint64_t Route::map_bytes() const

@@ -26,7 +26,7 @@ struct Job {
     int ranks = 1;
     int cores = 1;  ///< that the ranks of a node may use together
     int nodes = 1;
-    std::shared_ptr<machine::Machine const> machine;     ///< none: hosts that are all alike, with memory only
+    std::shared_ptr<machine::Machine const> machine;     ///< none: one node, with memory only
     std::vector<int> where;                              ///< the machine's node of each node; empty: in order
     std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier of the machine
 };
@@ -85,6 +85,7 @@ struct Route {
     std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
     std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0
     std::vector<std::string> notes;  ///< where an option was adapted
+    core::Status feasible;           ///< or why this direction cannot be carried out
 
     /// Without aggregators after all.
     void go_direct();
@@ -142,8 +143,8 @@ struct Census {
     std::function<Bids(Election const&)> poll;  ///< the best bids of all nodes
 };
 /// Chooses the aggregators' places and ranks and who sends to whom, for every route that wants_election().
-/// Fails if the buffers fit nowhere, or the memory cap cannot be kept.
-core::Status connect(Plan& plan, Nodes const& nodes, Census const& census);
+/// A route whose buffers fit nowhere, or which cannot keep the memory cap, is not feasible.
+void connect(Plan& plan, Nodes const& nodes, Census const& census);
 
 /// Without windows, the other transport does; `why` is what the MPI said.
 void refuse_rma(Plan& plan, std::string const& why);

@@ -143,13 +143,14 @@ std::vector<Row> const& table()
     static std::vector<Row> const rows = {
         bytes_row("buffersize", "bytes of one aggregation buffer, rounded up to the file system's block",
                   &Options::buffersize),
-        int_row("buffers", "buffers per aggregator, 1 to 64 (default 2)", 1, 64, &Options::buffers),
+        int_row("buffers", "buffers per aggregator, 1 to 64 (default 2; on several nodes 8)", 1, 64, &Options::buffers),
         aggregators_row("nbaggr", "number of aggregators: a number, auto (default) or poster (by memory)",
                         &Options::nbaggr),
         aggregators_row("nbaggr_read", "the same for reading (default: as nbaggr)", &Options::nbaggr_read),
         int_row("aggr_per_ost", "aggregators for each server of a striped file, 1 to 64 (default 2)", 1, 64,
                 &Options::aggr_per_ost),
-        {"aggrtier", "the name of a tier, such as dram or ssd:/dir", "tier of the aggregation buffers (default dram)",
+        {"aggrtier", "the name of a tier, such as dram or ssd:/dir",
+         "tier of the aggregation buffers (default: the cheapest with room)",
          [](Options& options, std::string const& text) {
              if (text.empty() || std::any_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c); }))
                  return false;
@@ -159,7 +160,7 @@ std::vector<Row> const& table()
          },
          [](Options const& options) { return options.aggrtier; }},
         word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
-                 "placement of aggregators; so far all place by bytes",
+                 "placement of aggregators (default CONTENTION_AWARE)",
                  {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
                  &Options::strategy),
         word_row("model", "paper-2024, paper-2017 or default", "cost model that places the aggregators",

@@ -88,7 +88,8 @@ TEST_F(Toy, ElectsTheHighBandwidthMemoryOfP1AndTheNextTierWhereItIsTooSmall)
     ASSERT_TRUE(second);
     EXPECT_EQ(machine.tiers[(*second)[0].tier].name, "dram");
     ASSERT_EQ(notes.size(), 1U);
-    EXPECT_EQ(notes[0], "hbm would be faster and has 32 MiB free of the 48 MiB that an aggregator takes: dram instead");
+    EXPECT_EQ(notes[0],
+              "hbm would be faster, but has 32 MiB free of the 48 MiB that an aggregator takes: dram instead");
 
     auto const third = elect({32 * MB, 32 * MB, 128 * GB});
     ASSERT_TRUE(third);

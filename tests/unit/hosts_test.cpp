@@ -113,12 +113,14 @@ TEST(Slurm, TopologyConfBecomesATree)
     EXPECT_EQ(describe_hosts({"n0"}, {}, "BlockName=b Nodes=n0\n\n").value().topology->kind(), "flat");
 }
 
-TEST(Slurm, ABadTopologyConfIsRefused)
+TEST(Slurm, ABadTopologyConfIsPassedOverAndNamed)
 {
-    EXPECT_EQ(describe_hosts({"n0"}, {}, "\nSwitchName=s Nodes=n[0\n").error().text,
-              "topology.conf:2: host list 'n[0': a '[' without its ']'");
-    EXPECT_EQ(describe_hosts({"n0"}, {}, "SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n").error().text,
-              "topology.conf: switch b is above itself");
+    auto const bracket = describe_hosts({"n0"}, {}, "\nSwitchName=s Nodes=n[0\n").value();
+    EXPECT_EQ(bracket.topology->kind(), "flat");
+    EXPECT_EQ(bracket.origin,
+              "hosts' names, topology.conf:2: host list 'n[0': a '[' without its ']'; latency and bandwidth assumed");
+    auto const ring = describe_hosts({"n0"}, {}, "SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n").value();
+    EXPECT_EQ(ring.origin, "hosts' names, topology.conf: switch b is above itself; latency and bandwidth assumed");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Platform files. Specified in docs/platforms.md; change both together.
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -83,6 +84,9 @@ TierTraits read_tier(Section const& section)
                   "capacity", "persistency", "origin"});
     TierTraits tier;
     tier.name = section.text("name").value_or("");
+    // As settings have it: a name counts without regard to case, a place does not.
+    std::transform(tier.name.begin(), std::find(tier.name.begin(), tier.name.end(), ':'), tier.name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (tier.name.empty()) section.refuse("name", "is missing");
     auto const stem = tier.name.substr(0, tier.name.find(':'));
     static std::map<std::string_view, std::string_view> const usual{

@@ -155,13 +155,16 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
     if (hosts.empty()) return core::fail(Errc::invalid_argument, "a machine has at least one host");
     std::vector<Names> paths;
     std::string source = "Slurm's topology addresses";
+    std::string passed_over;
     if (addresses.size() == hosts.size())
         for (std::size_t i = 0; i < hosts.size(); ++i) paths.push_back(path_of(addresses[i], hosts[i]));
     auto const nothing = [&] { return std::all_of(paths.begin(), paths.end(), [](auto& p) { return p.empty(); }); };
     if (nothing() && !topology_conf.empty()) {
         auto found = conf_paths(topology_conf, hosts);
-        if (!found) return tl::unexpected(found.error());
-        paths = std::move(*found);
+        if (found)
+            paths = std::move(*found);
+        else
+            passed_over = ", " + found.error().text;  // the user cannot mend it
         source = "Slurm's topology.conf";
     }
 
@@ -177,8 +180,8 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
             levels.push_back(assumed_level(fmt::format("level {}", level + 1)));
         machine.topology = make_fat_tree(std::move(switches), std::move(levels));
     }
-    machine.origin =
-        fmt::format("{}; latency and bandwidth assumed", machine.topology->kind() == "flat" ? "hosts' names" : source);
+    machine.origin = fmt::format("{}{}; latency and bandwidth assumed",
+                                 machine.topology->kind() == "flat" ? "hosts' names" : source, passed_over);
     return machine;
 }
 

@@ -121,8 +121,8 @@ double relative_distance(hwloc_topology_t topology, std::vector<hwloc_obj_t> con
 {
     unsigned count = 1;
     hwloc_distances_s* matrix = nullptr;
-    if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &matrix,
-                                    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+    if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
+                                    0) != 0 ||
         count == 0)
         return 0;
     auto const ratio = [&](hwloc_obj_t from, hwloc_obj_t to) {
