@@ -19,26 +19,34 @@ constexpr std::uint64_t mix(std::int64_t offset)
     return x ^ (x >> 31);
 }
 
-std::uint64_t edges_of(Layout const& layout)
-{
+/// What every piece of a layout adds to a summary. Lists may be long: one pass, without a cursor.
+struct Trace {
     std::uint64_t edges = 0;
+    std::int64_t bits = 0;
+};
+
+Trace trace_of(List const& list)
+{
+    Trace trace;
+    for (auto const& [offset, length, buffer] : list.entries) {
+        trace.edges += mix(offset) - mix(offset + length);
+        trace.bits |= offset | length;
+    }
+    return trace;
+}
+
+Trace trace_of(Regular const& regular, bool hashed)
+{
+    Trace trace;
+    trace.bits = regular.base | regular.length;
+    for (auto const& dimension : regular.dimensions) trace.bits |= dimension.step;
+    if (!hashed) return trace;
+    Layout const layout(regular);
     Cursor cursor(layout);
     for (Run run; cursor.next(no_offset, run);)
         for (std::int64_t i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride)
-            edges += mix(offset) - mix(offset + run.length);
-    return edges;
-}
-
-std::uint64_t bits_of(Layout const& layout)
-{
-    std::int64_t bits = 0;
-    if (auto const* regular = std::get_if<Regular>(&layout)) {
-        bits = regular->base | regular->length;
-        for (auto const& dimension : regular->dimensions) bits |= dimension.step;
-    } else {
-        for (auto const& entry : std::get<List>(layout).entries) bits |= entry.offset | entry.length;
-    }
-    return static_cast<std::uint64_t>(bits);
+            trace.edges += mix(offset) - mix(offset + run.length);
+    return trace;
 }
 
 std::int64_t end_of(Layout const& layout)
@@ -106,11 +114,14 @@ Summary summarise(Variables const& variables)
         for (auto const& layout : variable->layouts()) {
             summary.begin = std::min(summary.begin, Cursor(layout).position());
             summary.end = std::max(summary.end, end_of(layout));
-            summary.bits |= bits_of(layout);
             summary.spans += spans_of(layout);
             summary.pieces += static_cast<std::uint64_t>(std::visit([](auto const& l) { return l.pieces(); }, layout));
-            if (summary.pieces <= most_pieces_hashed)
-                summary.edges += edges_of(layout);
+            bool const hashed = summary.pieces <= most_pieces_hashed;
+            auto const* const list = std::get_if<List>(&layout);
+            auto const trace = list ? trace_of(*list) : trace_of(std::get<Regular>(layout), hashed);
+            summary.bits |= static_cast<std::uint64_t>(trace.bits);
+            if (hashed)
+                summary.edges += trace.edges;
             else
                 summary.unproven = 1;
         }
@@ -136,11 +147,36 @@ std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector
     return counts;
 }
 
+namespace {
+
+void add_bytes_between(List const& list, std::vector<std::int64_t> const& edges, std::vector<std::uint64_t>& counts)
+{
+    std::size_t slice = 0;
+    for (auto const& [offset, length, buffer] : list.entries) {
+        auto begin = std::max(offset, edges.front());
+        auto const end = std::min(offset + length, edges.back());
+        while (begin < end) {
+            if (begin >= edges[slice + 1])
+                slice =
+                    static_cast<std::size_t>(std::upper_bound(edges.begin(), edges.end(), begin) - edges.begin()) - 1;
+            auto const upto = std::min(end, edges[slice + 1]);
+            counts[slice] += static_cast<std::uint64_t>(upto - begin);
+            begin = upto;
+        }
+    }
+}
+
+}  // namespace
+
 void add_bytes_between(Variables const& variables, std::vector<std::int64_t> const& edges,
                        std::vector<std::uint64_t>& counts)
 {
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
+            if (auto const* const list = std::get_if<List>(&layout)) {
+                add_bytes_between(*list, edges, counts);
+                continue;
+            }
             Cursor cursor(layout);
             cursor.seek(edges.front());
             while (cursor.position() < edges.back()) {

@@ -81,14 +81,19 @@ public:
         }
         return result;
     }
-    [[nodiscard]] double total(int node, std::vector<Guest> guests) const
+    [[nodiscard]] double total(int node, std::vector<Guest> const& guests) const
     {
+        if (guests.empty()) return 0;
         if (guests.size() == 1) return guests[0].score;  // has the best tier
-        double sum = 0;
-        std::size_t number = 0;
-        for (auto const& place : places(node, std::move(guests)))
-            sum += place.score * surcharge(election_.strategy, number++);
-        return sum;
+        scores_.clear();
+        if (tight(node)) {
+            for (auto const& place : places(node, guests)) scores_.push_back(place.score);
+        } else {
+            for (auto const& guest : guests) scores_.push_back(guest.score);
+            std::sort(scores_.begin(), scores_.end(), std::greater<>());
+        }
+        while (factors_.size() < scores_.size()) factors_.push_back(surcharge(election_.strategy, factors_.size()));
+        return std::inner_product(scores_.begin(), scores_.end(), factors_.begin(), 0.0);
     }
 
 private:
@@ -106,12 +111,18 @@ private:
     std::vector<std::size_t> room_;
     std::vector<bool> tight_;
     mutable std::map<std::pair<std::size_t, int>, std::vector<Cost>> costs_;
+    mutable std::vector<double> scores_;   // of one call; a search asks often
+    mutable std::vector<double> factors_;  // surcharges
 };
 
 class Assignment {
 public:
     Assignment(Election const& election, Bids const& bids)
-        : election_(election), kept_(bids_kept(election)), prices_(election), guests_(election.where.size())
+        : election_(election),
+          kept_(bids_kept(election)),
+          prices_(election),
+          guests_(election.where.size()),
+          totals_(election.where.size(), 0)
     {
         for (std::size_t p = 0; p < election.partitions.size(); ++p) {
             std::vector<Bid> list;
@@ -141,14 +152,11 @@ private:
     /// What `node` would cost more with `guest` (if any) in place of the partition `without`.
     [[nodiscard]] double change(int node, std::optional<Guest> guest, std::size_t without) const
     {
-        auto const& before = guests_[index(node)];
-        Guests after;
-        after.reserve(before.size() + 1);
-        for (auto const& other : before)
-            if (other.partition != without) after.push_back(other);
-        if (guest) after.push_back(*guest);
-        return (after.empty() ? 0 : prices_.total(node, std::move(after))) -
-               (before.empty() ? 0 : prices_.total(node, before));
+        after_.clear();
+        for (auto const& other : guests_[index(node)])
+            if (other.partition != without) after_.push_back(other);
+        if (guest) after_.push_back(*guest);
+        return prices_.total(node, after_) - totals_[index(node)];
     }
 
     /// Partitions that lose most by not getting their first choice come first.
@@ -179,7 +187,7 @@ private:
         for (auto const& bid : lists_[p]) consider(bid);
         // All that bid are taken, or only as a further one of a node: look further.
         bool const crowded = best.node < 0 || !guests_[index(best.node)].empty();
-        if (crowded && lists_[p].size() == kept_)
+        if (crowded && lists_[p].size() == kept_ && kept_ < guests_.size())
             for (auto const& bid : offers(election_, p)) consider(bid);
         return best;
     }
@@ -188,11 +196,14 @@ private:
     {
         taken_[p] = bid;
         guests_[index(bid.node)].push_back({p, bid.score});
+        add_up(bid.node);
     }
     void stand(std::size_t p)
     {
         std::erase_if(guests_[index(taken_[p].node)], [&](auto const& guest) { return guest.partition == p; });
+        add_up(taken_[p].node);
     }
+    void add_up(int node) { totals_[index(node)] = prices_.total(node, guests_[index(node)]); }
     void move(std::size_t p, Bid const& bid)
     {
         stand(p);
@@ -284,6 +295,8 @@ private:
     std::size_t kept_;
     Prices prices_;
     std::vector<Guests> guests_;  ///< per node
+    std::vector<double> totals_;  ///< what they cost, per node
+    mutable Guests after_;        // of one call
     std::vector<std::vector<Bid>> lists_;
     std::vector<Bid> taken_;  ///< per partition
 };
