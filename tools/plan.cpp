@@ -1,6 +1,8 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -44,6 +46,19 @@ char const* const about =
     "  tapioca plan --platform mira --nodes 512 --workload hacc:25000,soa --compare\n"
     "  tapioca plan --platform paper-toy --model paper-2024 --aggregators 1 --explain --svg plan.svg";
 
+struct Setting {
+    char const *option, *name, *help;
+};
+constexpr std::array<Setting, 8> settings_asked = {
+    {{"--aggregators", "tapioca_nbaggr", "their number, auto or poster; gathers in any case"},
+     {"--buffersize", "tapioca_buffersize", "bytes of a buffer, such as 16M"},
+     {"--buffers", "tapioca_buffers", "buffers of an aggregator"},
+     {"--strategy", "tapioca_strategy", "placement [CONTENTION_AWARE]"},
+     {"--model", "tapioca_model", "cost model: default, paper-2024 or paper-2017"},
+     {"--tier", "tapioca_aggrtier", "tier of the buffers [the cheapest that has room]"},
+     {"--persistency", "tapioca_persistency", "that the tier must have: none, job or permanent"},
+     {"--memory", "tapioca_memory", "cap for a process"}}};
+
 void add_options(CLI::App& app, Asked& asked)
 {
     app.add_option("--platform", asked.platform,
@@ -56,18 +71,11 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--workload", asked.workload,
                    "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES or array1d:BYTES,uniform|random|normal")
         ->capture_default_str();
-    auto const setting = [&](char const* option, char const* name, char const* help) {
+    for (auto const& setting : settings_asked)
         app.add_option_function<std::string>(
-            option, [&asked, name](std::string const& value) { asked.settings.emplace_back(name, value); }, help);
-    };
-    setting("--aggregators", "tapioca_nbaggr", "their number, auto or poster; gathers in any case");
-    setting("--buffersize", "tapioca_buffersize", "bytes of a buffer, such as 16M");
-    setting("--buffers", "tapioca_buffers", "buffers of an aggregator");
-    setting("--strategy", "tapioca_strategy", "placement [CONTENTION_AWARE]");
-    setting("--model", "tapioca_model", "cost model: default, paper-2024 or paper-2017");
-    setting("--tier", "tapioca_aggrtier", "tier of the buffers [the cheapest that has room]");
-    setting("--persistency", "tapioca_persistency", "that the tier must have: none, job or permanent");
-    setting("--memory", "tapioca_memory", "cap for a process");
+            setting.option,
+            [&asked, &setting](std::string const& value) { asked.settings.emplace_back(setting.name, value); },
+            setting.help);
     app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
     app.add_flag("--explain", asked.explain, "every aggregator's place, its costs and the next best");
     app.add_flag("--compare", asked.compare, "a table of all strategies");
@@ -84,12 +92,15 @@ machine::Machine complete(machine::Machine machine)
     return machine;
 }
 
-Options options_of(settings::Pairs const& pairs, core::Status& status)
+core::Result<Options> options_of(settings::Pairs const& pairs)
 {
-    auto const resolved = settings::resolve({}, pairs, {});
+    auto resolved = settings::resolve({}, pairs, {});
     if (!resolved) {
-        status = tl::unexpected(resolved.error());
-        return {};
+        auto& text = resolved.error().text;
+        for (auto const& setting : settings_asked)  // as it was written
+            if (text.starts_with(std::string(setting.name) + "="))
+                text.replace(0, std::strlen(setting.name) + 1, std::string(setting.option) + " ");
+        return tl::unexpected(resolved.error());
     }
     auto options = resolved->options;
     if (options.nbaggr) options.direct = Direct::never;
@@ -113,11 +124,10 @@ int compare(tools::Planner const& planner, Asked const& asked)
                                 plan::Strategy::topology_aware, plan::Strategy::contention_aware}) {
         auto pairs = asked.settings;
         pairs.emplace_back("tapioca_strategy", plan::name(strategy));
-        core::Status status;
-        auto options = options_of(pairs, status);
-        if (!status) return fail(status.error().text);
-        options.direct = Direct::never;
-        auto const plan = planner.plan(options);
+        auto options = options_of(pairs);
+        if (!options) return fail(options.error().text);
+        options->direct = Direct::never;
+        auto const plan = planner.plan(*options);
         if (!plan) return fail(plan.error().text);
         auto const& route = asked.read ? plan->read : plan->write;
         if (route.seats.empty()) return fail("one node with one tier leaves nothing to compare");
@@ -139,10 +149,8 @@ int compare(tools::Planner const& planner, Asked const& asked)
             c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);
     }
     fmt::print(
-        "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator\n", [&] {
-            core::Status ignored;
-            return options_of(asked.settings, ignored).model.value_or("default");
-        }());
+        "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator\n",
+        options_of(asked.settings)->model.value_or("default"));
     return 0;
 }
 
@@ -204,26 +212,25 @@ int plan(std::vector<std::string> const& words)
     for (auto const& [name, value] : machine->settings)
         asked.settings.insert(asked.settings.begin(), {"tapioca_" + name, value});
 
-    core::Status status;
-    auto const options = options_of(asked.settings, status);
-    if (!status) return fail(status.error().text);
+    auto const options = options_of(asked.settings);
+    if (!options) return fail(options.error().text);
     auto work = tools::workload(asked.workload, asked.nodes * asked.ppn);
     if (!work) return fail(work.error().text);
     tools::Planner const planner(machine, asked.nodes, asked.ppn,
                                  machine->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
     if (asked.compare) return compare(planner, asked);
-    auto const result = planner.plan(options);
+    auto const result = planner.plan(*options);
     if (!result) return fail(result.error().text);
+    if (!asked.svg.empty())
+        if (auto const drawn = draw(planner, *result, asked); !drawn) return fail(drawn.error().text);
     if (asked.json) {
         fmt::print("{}\n", plan::to_json(*result).dump(2));
-    } else {
-        std::vector<std::string> set;
-        for (auto const& [name, value] : asked.settings) set.push_back(fmt::format("{}={}", name.substr(8), value));
-        fmt::print("{}", plan::explain(*result, set));
-        if (asked.explain) fmt::print("\n{}", plan::explain_places(*result));
+        return 0;
     }
-    if (asked.svg.empty()) return 0;
-    if (auto const drawn = draw(planner, *result, asked); !drawn) return fail(drawn.error().text);
-    if (!asked.json) fmt::print("  drawn {}\n", asked.svg);
+    std::vector<std::string> set;
+    for (auto const& [name, value] : asked.settings) set.push_back(fmt::format("{}={}", name.substr(8), value));
+    fmt::print("{}", plan::explain(*result, set));
+    if (!asked.svg.empty()) fmt::print("  drawn {}\n", asked.svg);
+    if (asked.explain) fmt::print("\n{}", plan::explain_places(*result));
     return 0;
 }

@@ -111,7 +111,7 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
     } else if (Regular found; regular(entries, found)) {
         layouts.emplace_back(std::move(found));
     } else {
-        layouts.emplace_back(List{std::move(entries)});
+        layouts.emplace_back(List{std::move(entries), true});
     }
     return {std::move(layouts), bytes};
 }

@@ -42,6 +42,7 @@ struct List {
         std::int64_t buffer;
     };
     std::vector<Entry> entries;
+    bool in_order = false;  ///< the buffer has the pieces in the file's order, without gaps
 
     [[nodiscard]] std::int64_t pieces() const { return static_cast<std::int64_t>(entries.size()); }
     [[nodiscard]] std::int64_t offset_of(std::int64_t piece) const

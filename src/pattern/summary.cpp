@@ -149,8 +149,27 @@ std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector
 
 namespace {
 
+/// Bytes of a list that is in_order, from its beginning up to `edge`.
+std::int64_t bytes_upto(List const& list, std::int64_t edge)
+{
+    auto const at = std::lower_bound(list.entries.begin(), list.entries.end(), edge,
+                                     [](auto const& entry, std::int64_t offset) { return entry.offset < offset; });
+    if (at == list.entries.begin()) return 0;
+    auto const& last = *std::prev(at);
+    return last.buffer + std::min(last.length, edge - last.offset) - list.entries.front().buffer;
+}
+
 void add_bytes_between(List const& list, std::vector<std::int64_t> const& edges, std::vector<std::uint64_t>& counts)
 {
+    if (list.in_order && edges.size() < list.entries.size()) {
+        auto before = bytes_upto(list, edges.front());
+        for (std::size_t slice = 0; slice + 1 < edges.size(); ++slice) {
+            auto const upto = bytes_upto(list, edges[slice + 1]);
+            counts[slice] += static_cast<std::uint64_t>(upto - before);
+            before = upto;
+        }
+        return;
+    }
     std::size_t slice = 0;
     for (auto const& [offset, length, buffer] : list.entries) {
         auto begin = std::max(offset, edges.front());
