@@ -1,6 +1,7 @@
 #include "info.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -93,7 +94,10 @@ int info(std::vector<std::string> const& words)
     bool json = false;
     CLI::App app("What planning knows: this host, its memory tiers, the network and a file system.");
     app.name("tapioca info");
-    app.add_option("--platform", platform, "a platform file, or the name of one that is shipped")->option_text("NAME");
+    if (auto const* const set = std::getenv("TAPIOCA_PLATFORM")) platform = set;
+    app.add_option("--platform", platform,
+                   "a platform file, or the name of one that is shipped [TAPIOCA_PLATFORM, or none]")
+        ->option_text("NAME");
     app.add_option("--dir", directory, "a directory on the file system to look at")
         ->check(CLI::ExistingDirectory)
         ->option_text("DIR [.]");

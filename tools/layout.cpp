@@ -179,11 +179,17 @@ Layout dragonfly(Topology const& topology, std::vector<int> const& used, double 
         for (auto const node : used) groups.insert(topology.coordinates(node)[0]);
     else
         for (int group = 0; group < shape[0]; ++group) groups.insert(group);
+    // Of the machine's last rows none may be used: those are left out, too.
+    int rows = shape[1];
+    if (much_larger(topology, used)) {
+        rows = 1;
+        for (auto const node : used) rows = std::max(rows, topology.coordinates(node)[1] + 1);
+    }
     auto const columns = static_cast<int>(std::ceil(std::sqrt(per_router)));
     std::vector<Layout> parts;
     for (auto const group : groups) {
         std::vector<Layout> routers;
-        for (int router = 0; router < shape[1] * shape[2]; ++router) {
+        for (int router = 0; router < rows * shape[2]; ++router) {
             std::vector<int> nodes(static_cast<std::size_t>(per_router));
             std::iota(nodes.begin(), nodes.end(), (group * shape[1] * shape[2] + router) * per_router);
             auto const inside = cells(nodes, columns, cell, gap(cell) / 2);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -23,7 +24,7 @@ using core::index;
 namespace {
 
 struct Asked {
-    std::string platform = "laptop";
+    std::string platform;
     int nodes = 0;
     int ppn = 0;
     std::string workload = "hacc:25000,aos";
@@ -44,7 +45,8 @@ char const* const about =
     "\n"
     "  tapioca plan --platform theta --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggregators 192\n"
     "  tapioca plan --platform mira --nodes 512 --workload hacc:25000,soa --compare\n"
-    "  tapioca plan --platform paper-toy --model paper-2024 --aggregators 1 --explain --svg plan.svg";
+    "  tapioca plan --platform paper-toy --ppn 1 --workload sizes:10M,50M,20M,5M --model paper-2024 --aggregators 1 "
+    "--explain";
 
 struct Setting {
     char const *option, *name, *help;
@@ -61,15 +63,18 @@ constexpr std::array<Setting, 8> settings_asked = {
 
 void add_options(CLI::App& app, Asked& asked)
 {
+    auto const* const set = std::getenv("TAPIOCA_PLATFORM");
+    asked.platform = set ? set : "laptop";
     app.add_option("--platform", asked.platform,
                    "a platform file, or one that is shipped: " +
                        fmt::format("{}", fmt::join(machine::shipped_platforms(), ", ")))
         ->capture_default_str();
     app.add_option("--nodes", asked.nodes, "nodes of the job, the first of the machine [all]")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, 10'000'000));
+    app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
     app.add_option("--workload", asked.workload,
-                   "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES or array1d:BYTES,uniform|random|normal")
+                   "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES, array1d:BYTES,uniform|random|normal, or\n"
+                   "sizes:BYTES,BYTES,... for each rank")
         ->capture_default_str();
     for (auto const& setting : settings_asked)
         app.add_option_function<std::string>(
@@ -102,9 +107,7 @@ core::Result<Options> options_of(settings::Pairs const& pairs)
                 text.replace(0, std::strlen(setting.name) + 1, std::string(setting.option) + " ");
         return tl::unexpected(resolved.error());
     }
-    auto options = resolved->options;
-    if (options.nbaggr) options.direct = Direct::never;
-    return options;
+    return resolved->options;
 }
 
 double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<plan::Weight> const& weights)
@@ -118,8 +121,8 @@ double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<p
 
 int compare(tools::Planner const& planner, Asked const& asked)
 {
-    fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>11} {:>12} {:>12}\n", "strategy", "nodes", "crossing",
-               "into one node", "mean hops", "C1 most ms", "cost most ms", "cost mean ms");
+    fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>13} {:>14} {:>14}\n", "strategy", "nodes", "crossing",
+               "into one node", "mean hops", "most C1, ms", "most cost, ms", "mean cost, ms");
     for (auto const strategy : {plan::Strategy::rank_order, plan::Strategy::shortest_path, plan::Strategy::longest_path,
                                 plan::Strategy::topology_aware, plan::Strategy::contention_aware}) {
         auto pairs = asked.settings;
@@ -143,7 +146,7 @@ int compare(tools::Planner const& planner, Asked const& asked)
             sum += seat.cost.total_s;
         }
         fmt::print(
-            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>11.3f} {:>12.3f} {:>12.3f}\n", plan::name(strategy), nodes.size(),
+            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", plan::name(strategy), nodes.size(),
             core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
             byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
             c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);
@@ -172,8 +175,8 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
             picture.fed[weight.partition].emplace_back(weight.node, static_cast<double>(weight.bytes));
     picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
                                 route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
-    picture.facts = {fmt::format("{} on {} nodes x {} ranks", planner.workload().label, plan.job.nodes,
-                                 plan.job.ranks / plan.job.nodes),
+    picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().label, plan.job.nodes,
+                                 plan.job.ranks / plan.job.nodes, plan.job.ranks == plan.job.nodes ? "" : "s"),
                      fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
                                  plan::name(plan::model_of(plan.job)), route.buffers,
                                  core::format_bytes(route.round_bytes), fmt::join(route.tiers(plan.job), " and "))};
@@ -209,8 +212,21 @@ int plan(std::vector<std::string> const& words)
     if (asked.ppn == 0) asked.ppn = std::max(1, machine->cores);
     if (static_cast<std::int64_t>(asked.nodes) * asked.ppn > 10'000'000)
         return fail(fmt::format("--nodes {} --ppn {}: more than ten million ranks", asked.nodes, asked.ppn));
-    for (auto const& [name, value] : machine->settings)
-        asked.settings.insert(asked.settings.begin(), {"tapioca_" + name, value});
+    // The weakest first: the platform file, the environment, the command line.
+    settings::Settings site;
+    if (auto const status = settings::add_defaults(site, machine->settings, "platform file"); !status)
+        return fail(fmt::format("{}: [settings]: {}", file->path, status.error().text));
+    settings::Pairs pairs;
+    for (auto const& [name, value, origin] : site.lines()) pairs.emplace_back("tapioca_" + name, value);
+    auto const environment = settings::resolve({}, {}, settings::read_environment());
+    if (!environment) return fail(environment.error().text);
+    for (auto const& [name, value, origin] : environment->lines())
+        if (name != "platform") pairs.emplace_back("tapioca_" + name, value);
+    pairs.insert(pairs.end(), asked.settings.begin(), asked.settings.end());
+    asked.settings = std::move(pairs);
+    bool const numbered = std::any_of(asked.settings.begin(), asked.settings.end(),
+                                      [](auto const& pair) { return pair.first == "tapioca_nbaggr"; });
+    if (numbered) asked.settings.emplace_back("tapioca_direct", "never");
 
     auto const options = options_of(asked.settings);
     if (!options) return fail(options.error().text);
@@ -218,6 +234,7 @@ int plan(std::vector<std::string> const& words)
     if (!work) return fail(work.error().text);
     tools::Planner const planner(machine, asked.nodes, asked.ppn,
                                  machine->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
+    if (asked.compare && asked.json) return fail("--compare --json: the table has no JSON; --strategy S --json has");
     if (asked.compare) return compare(planner, asked);
     auto const result = planner.plan(*options);
     if (!result) return fail(result.error().text);

@@ -55,6 +55,24 @@ core::Result<Workload> interleaved_of(std::vector<std::string> const& words, int
                     }};
 }
 
+core::Result<Workload> sizes_of(std::vector<std::string> const& words, int ranks)
+{
+    std::vector<std::int64_t> start{0};
+    for (auto const& word : words) {
+        auto const bytes = core::parse_bytes(word);
+        if (!bytes || *bytes > (core::GiB << 10) || static_cast<int>(words.size()) != ranks)
+            return core::fail(Errc::invalid_argument,
+                              fmt::format("expected sizes:BYTES,BYTES,... for each of the {} ranks", ranks));
+        start.push_back(start.back() + static_cast<std::int64_t>(*bytes));
+    }
+    return Workload{"an array in parts of given sizes", [start = std::move(start)](int rank) {
+                        auto const r = static_cast<std::size_t>(rank);
+                        Pattern pattern;
+                        pattern.add({{start[r], start[r + 1] - start[r]}});
+                        return pattern;
+                    }};
+}
+
 core::Result<Workload> array_of(std::vector<std::string> const& words, int ranks)
 {
     auto const most = core::parse_bytes(words[0]);
@@ -97,10 +115,11 @@ core::Result<Workload> workload(std::string const& text, int ranks)
     if (name == "hacc") return refuse(hacc_of(words, ranks));
     if (name == "interleaved") return refuse(interleaved_of(words, ranks));
     if (name == "array1d") return refuse(array_of(words, ranks));
+    if (name == "sizes") return refuse(sizes_of(words, ranks));
     return core::fail(
         Errc::invalid_argument,
         fmt::format("--workload {}: did you mean {}?", text,
-                    core::nearest(name, std::vector<std::string_view>{"hacc", "interleaved", "array1d"})));
+                    core::nearest(name, std::vector<std::string_view>{"hacc", "interleaved", "array1d", "sizes"})));
 }
 
 Planner::Planner(std::shared_ptr<machine::Machine const> machine, int nodes, int ranks_per_node,

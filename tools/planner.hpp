@@ -18,7 +18,8 @@ struct Workload {
     std::string label;  ///< such as "HACC-IO aos, 25000 particles a rank"
     std::function<tapioca::Pattern(int rank)> pattern;
 };
-/// "hacc:25000,aos", "interleaved:4K,1M" (block, bytes a rank) or "array1d:100K,normal" for `ranks` ranks.
+/// "hacc:25000,aos", "interleaved:4K,1M" (block, bytes a rank), "array1d:100K,normal" or "sizes:10M,50M" for `ranks`
+/// ranks.
 tapioca::core::Result<Workload> workload(std::string const& text, int ranks);
 
 class Planner {

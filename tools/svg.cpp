@@ -255,7 +255,7 @@ private:
         }
         auto const& gateways = machine_.gateways.nodes;
         if (std::find(gateways.begin(), gateways.end(), spot.node) != gateways.end())
-            gateway(spot.x + size, spot.y, std::clamp(size * 0.42, 5.0, 14.0));
+            gateway(spot.x + size * 0.62, spot.y + size * 0.1, std::clamp(size * 0.36, 4.0, 12.0));
     }
 
     /// Dark, with a light line inside that sets it off from dark colours.

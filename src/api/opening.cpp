@@ -61,7 +61,9 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
         if (name == "ranks_per_node" || name == "platform")
             return core::fail(Errc::setting, fmt::format("{}: [settings] {}: belongs to the job, not to the machine",
                                                          *platform, name));
-    return settings::add_defaults(file.settings, defaults, "platform file");
+    auto status = settings::add_defaults(file.settings, defaults, "platform file");
+    if (!status) status.error().text = fmt::format("{}: [settings]: {}", *platform, status.error().text);
+    return status;
 }
 
 /// On rank 0: file and file system.

@@ -54,13 +54,13 @@ private:
     std::size_t columns_;
 };
 
-constexpr std::size_t per_direction = 8;
+constexpr std::size_t per_direction = 9;
 
 void append(std::vector<double>& numbers, Account::Direction const& d)
 {
     auto const number = [](std::uint64_t value) { return static_cast<double>(value); };
     numbers.insert(numbers.end(), {number(d.bytes), number(d.overlapped), d.times.copying, d.waiting, d.times.draining,
-                                   number(d.times.bytes), number(d.times.rounds), number(d.times.calls)});
+                                   number(d.times.bytes), number(d.times.rounds), number(d.times.calls), d.inside});
 }
 
 Json direction(Account::Direction const& mine, Columns const& all, std::size_t first)
@@ -71,6 +71,8 @@ Json direction(Account::Direction const& mine, Columns const& all, std::size_t f
             {"target_bytes", all.count(first + 5)},
             {"rounds", all.count(first + 6)},
             {"target_calls", all.count(first + 7)},
+            // Of the slowest rank: to be compared with what the plan predicted.
+            {"seconds_a_step", mine.steps == 0 ? 0.0 : all.max(first + 8) / static_cast<double>(mine.steps)},
             {"seconds",
              {{"copying", all.seconds(first + 2)},
               {"waiting", all.seconds(first + 3)},

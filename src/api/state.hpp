@@ -24,6 +24,7 @@ struct Account {
         std::uint64_t overlapped = 0;  ///< drained between start() and wait()
         engine::Times times;
         double waiting = 0;
+        double inside = 0;  ///< start(), finish() and wait(), from call to return
     };
     double planning = 0;
     std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
@@ -119,6 +120,7 @@ private:
     std::uint64_t drained_at_start_ = 0;
     bool prepared_[2][2] = {};  ///< [read][with the worker]
     double waiting_ = 0;
+    double inside_ = 0;
 
     std::vector<std::uint64_t> received_;
 };

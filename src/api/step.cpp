@@ -143,6 +143,8 @@ void StepState::forget()
 void StepState::start(bool background)
 {
     file_->require_open("start");
+    inside_ = 0;
+    engine::Stopwatch const watch(inside_);
     auto& pool = *file_->pool;
     if (pool.in_flight)
         file_->raise("start",
@@ -217,6 +219,7 @@ Moved StepState::wait()
     core::Status status = input_;
     auto const copying_before = run_->copying();
     {
+        engine::Stopwatch const inside(inside_);
         engine::Stopwatch const watch(waiting_);
         engine::wait_until(pool.patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
                            [&] { return run_->advance() || pool.abandoned(); });
@@ -237,6 +240,7 @@ Moved StepState::wait()
     direction.bytes += status ? moved.bytes : 0;
     direction.overlapped += moved.overlapped_bytes;
     direction.waiting += std::max(0.0, waiting_ - (times.copying - copying_before));
+    direction.inside += inside_;
     direction.times.copying += times.copying;
     direction.times.draining += times.draining;
     direction.times.bytes += times.bytes;

@@ -113,6 +113,9 @@ core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, 
     auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
     Node node{host_name(), address ? address : "", tiers_here(described)};
     if (!wish.empty() && !named(node.tiers, wish)) {
+        for (auto const& tier : described)  // that the node lacks
+            if (tier.name == wish)
+                if (auto const made = machine::make_tier(tier); !made) return tl::unexpected(made.error());
         auto tier = machine::choose_tier(wish, node.tiers);
         if (!tier) return tl::unexpected(tier.error());
         node.tiers.push_back(std::move(*tier));

@@ -120,6 +120,13 @@ core::Result<Storage> storage_of(int fd)
     return storage;
 }
 
+std::vector<std::string_view> storage_names()
+{
+    std::vector<std::string_view> names = {"gluster", "moosefs", "unknown"};
+    for (auto const& magic : magics) names.emplace_back(magic.name);
+    return names;
+}
+
 void adopt(Storage& found, Storage const& described)
 {
     if (found.name != described.name) return;

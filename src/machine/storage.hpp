@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -43,6 +44,9 @@ core::Result<Storage> storage_of(int fd);
 
 /// Takes the figures that a platform file gives for the kind of file system that was found.
 void adopt(Storage& found, Storage const& described);
+
+/// Names of the file systems that are known.
+std::vector<std::string_view> storage_names();
 
 /// The profile of a file system by name: "tmpfs", "ext", "xfs", ...; a careful one for an unknown name.
 Storage storage_profile(std::string const& name);

@@ -334,10 +334,14 @@ core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bid
         fit += index(election.fit_on(static_cast<int>(node)));
     auto const wanted = election.partitions.size();
     if (!persistent(election))
-        return core::fail(Errc::setting,
-                          fmt::format("no tier here persists for as long as TAPIOCA_PERSISTENCY={} asks for: name one "
-                                      "that does with TAPIOCA_AGGRTIER, such as ssd:/dir",
-                                      name(election.persistency)));
+        return core::fail(
+            Errc::setting,
+            fmt::format("{} persists as long as TAPIOCA_PERSISTENCY={} asks for: ask for less, or describe "
+                        "a tier that does in the platform file",
+                        election.pinned ? fmt::format("the tier {} does not, and no other may be taken, that",
+                                                      election.machine->tiers[*election.pinned].name)
+                                        : std::string("no tier here"),
+                        name(election.persistency)));
     if (fit < wanted)
         return core::fail(
             Errc::memory,

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "core/index.hpp"
 #include "core/units.hpp"
@@ -126,6 +127,13 @@ std::optional<std::size_t> tier_named(machine::Machine const& machine, std::stri
     return std::nullopt;
 }
 
+std::vector<std::string> names_of(std::vector<machine::TierTraits> const& tiers)
+{
+    std::vector<std::string> names;
+    for (auto const& tier : tiers) names.push_back(tier.name);
+    return names;
+}
+
 /// Several nodes of the job may lie on one of the machine, which is one source.
 void unite(std::vector<machine::Source>& sources)
 {
@@ -241,7 +249,8 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     if (job.options.aggrtier) {
         election.pinned = tier_named(*job.machine, *job.options.aggrtier);
         if (!election.pinned)
-            return core::fail(Errc::setting, fmt::format("no node has the tier {}", *job.options.aggrtier));
+            return core::fail(Errc::setting, fmt::format("no node has the tier {}: there are {}", *job.options.aggrtier,
+                                                         fmt::join(names_of(job.machine->tiers), ", ")));
     }
     election.remote_storage = job.storage.remote;
     election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
@@ -295,6 +304,24 @@ core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector
 
 }  // namespace
 
+namespace {
+
+/// With the places known, so is what the busiest node has to gather: direct access may be faster after all.
+void reconsider(Job const& job, Route& route)
+{
+    if (model_of(job) != Model::pipelined) return;  // the papers' costs rank places, and are no times
+    std::vector<double> busy(index(job.nodes), 0);
+    for (auto const& seat : route.seats) busy[index(seat.node)] += seat.cost.total_s;
+    route.aggregated_s = std::max(route.aggregated_s, *std::max_element(busy.begin(), busy.end()));
+    auto const link = job.machine->topology->levels().front().bandwidth;
+    if (job.nodes > 1 && job.storage.remote)
+        route.direct_s = std::max(route.direct_s, static_cast<double>(job.pattern.bytes) / job.nodes / link);
+    bool const open = job.options.direct.value_or(Direct::automatic) == Direct::automatic;
+    if (open && route.reason == Reason::fastest && route.direct_s < route.aggregated_s) route.go_direct();
+}
+
+}  // namespace
+
 void connect(Plan& plan, Nodes const& nodes, Census const& census)
 {
     auto const& job = plan.job;
@@ -322,6 +349,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
             for (auto const& seat : route->seats)
                 route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
             if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights);
+            if (route->way == Way::aggregated) reconsider(job, *route);
         }
         if (!route->feasible) route->go_direct();
     }

@@ -133,7 +133,8 @@ std::string Route::why() const
     switch (reason) {
     case Reason::asked: return fmt::format("direct={} asked for", way == Way::direct ? "always" : "never");
     case Reason::large_pieces: return "pieces are large: crossing nodes would only add to their way";
-    case Reason::small_pieces: return "pieces are smaller than the file's blocks or stripes";
+    case Reason::small_pieces:
+        return "direct access is passed over, since pieces are smaller than the file's blocks or stripes";
     case Reason::fastest: break;
     }
     return "predicted to be the fastest";

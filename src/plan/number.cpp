@@ -92,9 +92,11 @@ Number by_poster(Job const& job, std::uint64_t round)
     auto const most = std::bit_floor(static_cast<std::uint64_t>(at_most(job)));
     auto count = shares <= 1 ? 1 : shares > most ? most : std::bit_ceil(shares);
     while (count > 1 && job.pattern.bytes / count <= static_cast<std::uint64_t>(job.storage.block_bytes)) count /= 2;
-    return {static_cast<int>(count),
-            fmt::format("{} aggregators by the poster's formula: {} of data, {} of memory each", count,
-                        core::format_bytes(job.pattern.bytes), core::format_bytes(memory))};
+    return {
+        static_cast<int>(count),
+        fmt::format("{} aggregator{} by the poster's formula: {} of data, {} of memory each{}", count,
+                    count == 1 ? "" : "s", core::format_bytes(job.pattern.bytes), core::format_bytes(memory),
+                    shares > most ? fmt::format("; it asks for {}, ranks allow no more", std::bit_ceil(shares)) : "")};
 }
 
 Number as_asked(Job const& job, int asked)

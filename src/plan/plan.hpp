@@ -79,7 +79,7 @@ struct Route {
     machine::Reserve reserve = machine::Reserve::nothing;
     Reason reason = Reason::fastest;
     int considered = 0;       ///< aggregators of the aggregated candidate
-    double aggregated_s = 0;  ///< its predicted time
+    double aggregated_s = 0;  ///< its predicted time; after connect() with the network's and the tier's part
     double direct_s = 0;
     Network network;
     std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node

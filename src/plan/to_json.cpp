@@ -1,5 +1,7 @@
 #include "plan/to_json.hpp"
 
+#include "core/index.hpp"
+
 namespace tapioca::plan {
 
 namespace {
@@ -8,7 +10,10 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(Job const& job, int node, std::size_t tier, Cost const& cost)
 {
+    auto const at = core::index(node) < job.where.size() ? job.where[core::index(node)] : node;
+    auto const& hosts = job.machine->hosts;
     return {{"node", node},
+            {"host", core::index(at) < hosts.size() ? hosts[core::index(at)] : ""},
             {"tier", job.machine->tiers[tier].name},
             {"c1_s", cost.c1_s},
             {"c2_s", cost.c2_s},

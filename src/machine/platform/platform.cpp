@@ -142,6 +142,7 @@ Storage read_storage(Section const& section)
     section.only({"type", "block", "stripe", "stripe_count", "write_streams", "read_streams", "write_bandwidth",
                   "read_bandwidth", "remote"});
     if (!section.has("type")) section.refuse("type", "is missing");
+    section.one_of("type", *section.text("type"), storage_names());
     auto storage = storage_profile(*section.text("type"));
     auto const block = section.bytes("block").value_or(static_cast<std::uint64_t>(storage.block_bytes));
     if (block < 512 || block > core::GiB || !std::has_single_bit(block))
