@@ -9,23 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "support/mpi_test.hpp"
+#include "support/setting.hpp"
 
 namespace tapioca::test {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Sets an environment variable for its life.
-class Setting {
-public:
-    Setting(char const* name, std::string const& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
-    Setting(Setting const&) = delete;
-    Setting& operator=(Setting const&) = delete;
-    ~Setting() { ::unsetenv(name_); }
-
-private:
-    char const* name_;
-};
 
 /// A communicator of its own, since the first file on one decides about its nodes.
 class Comm {

@@ -1,41 +1,14 @@
 #!/usr/bin/env bash
 # plan_test.sh BIN CMAKE: tapioca plan from a user's side: the papers' example, tables, JSON, pictures, bad arguments.
 set -euo pipefail
-bin=$1 cmake=$2
-work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-plan-test.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+verb=plan
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verb.sh"
 
-fail() { echo "plan_test: $*" >&2; head -n 40 "$work/out" >&2; exit 1; }
-
-shown() { # REGULAR-EXPRESSION ARGUMENTS...: a line of the output
-    local words=$1
-    shift
-    "$bin/tapioca" plan "$@" >"$work/out" 2>&1 || fail "tapioca plan $* failed"
-    grep -qE "$words" "$work/out" || fail "no '$words' from: tapioca plan $*"
-}
-
-refused() { # WORDS-IN-THE-ANSWER ARGUMENTS...
-    local words=$1 status=0
-    shift
-    "$bin/tapioca" plan "$@" >"$work/out" 2>&1 || status=$?
-    [ $status -eq 2 ] || fail "status $status from: tapioca plan $*"
-    grep -qe "$words" "$work/out" || fail "no '$words' in the answer to: tapioca plan $*"
-    [ "$(wc -l <"$work/out")" -eq 1 ] || fail "more than one line in answer to: tapioca plan $*"
-}
-
-value() { # KEYS...: of the JSON in $work/out
-    cat >"$work/value.cmake" <<-END
-	file(READ "$work/out" text)
-	string(JSON value GET "\${text}" $*)
-	message("\${value}")
-	END
-    "$cmake" -P "$work/value.cmake" 2>&1
-}
-
-cd "$work"
-# The papers' toy: 10, 50, 20 and 5 MB do not come out of a distribution, but P1 is nearest to everybody anyway.
-toy=(--platform paper-toy --ppn 1 --workload array1d:40M,normal --model paper-2024 --aggregators 1)
-shown '^ +0 +1 +hbm ' "${toy[@]}" --explain
+# The papers' toy: Table 2, in ms, the winner first.
+toy=(--platform paper-toy --ppn 1 --workload sizes:10M,50M,20M,5M --model paper-2024 --aggregators 1)
+shown ' 1 +hbm .* 469\.918  3 hbm 502\.945; 0 hbm 592\.609; 2 hbm 741\.936$' "${toy[@]}" --explain
+shown ' 1 +dram .* 479\.918  3 dram 512\.945; 0 dram 602\.609; 2 dram 751\.936$' "${toy[@]}" --explain --tier dram
+shown ' 1 +nvr .* 2020\.026  3 nvr 2120\.026; 0 nvr 2350\.026; 2 nvr 2710\.026$' "${toy[@]}" --explain --tier nvr
 shown 'in nvr$' "${toy[@]}" --tier nvr
 shown 'in nvr$' "${toy[@]}" --persistency job
 
@@ -57,6 +30,12 @@ refused "did you mean 'theta'" --platform teta
 refused '--nodes 9999' --platform theta --nodes 9999
 refused '--workload hack:5: did you mean hacc' --workload hack:5
 refused 'expected hacc:PARTICLES' --workload hacc:0
+refused 'for each of the 4 ranks' --platform paper-toy --ppn 1 --workload sizes:1M,2M
+export TAPIOCA_PLATFORM=theta TAPIOCA_STRATEGY=RANK_ORDER
+shown 'placed by RANK_ORDER with model default on theta' --nodes 16 --aggregators 4
+shown 'placed by TOPOLOGY_AWARE' --nodes 16 --aggregators 4 --strategy TOPOLOGY_AWARE
+TAPIOCA_STRATEGI=x refused 'did you mean TAPIOCA_STRATEGY' --nodes 16
+unset TAPIOCA_PLATFORM TAPIOCA_STRATEGY
 refused '--strategy FAST: expected one of' --strategy FAST
 refused '--aggregators none' --aggregators none
 refused 'no node has the tier tape' --platform theta --nodes 16 --tier tape

@@ -343,6 +343,26 @@ TEST(Connect, RmaIsNotForFilesThatAreMostlyHoles)
     EXPECT_EQ(dense.write.network.transport, Transport::rma);
 }
 
+TEST(Connect, GoesDirectWhereTheNetworkIsSlowerThanTheFileSystem)
+{
+    // Pieces that fill blocks, half of which would have to cross.
+    auto const data = in_turn(4, 25 * 4096, 80);
+    NodeRanks const nodes = {{0, 1}, {2, 3}};
+    for (auto const& [bandwidth, way] : {std::pair(100e9, Way::aggregated), std::pair(1e6, Way::direct)}) {
+        Options options;
+        options.nbaggr = 2;
+        auto plan = unconnected(data, 2, options);
+        auto machine = *plan.job.machine;
+        machine.topology = machine::make_flat(2, {"link", 1e-6, bandwidth});
+        plan.job.machine = std::make_shared<machine::Machine const>(machine);
+        ASSERT_EQ(plan.write.way, Way::aggregated);
+        auto const before = plan.write.aggregated_s;
+        connect(plan, nodes, asking(data, nodes));
+        EXPECT_EQ(plan.write.way, way) << bandwidth;
+        EXPECT_EQ(plan.write.aggregated_s > before, way == Way::direct) << "the prediction knows the network";
+    }
+}
+
 TEST(Connect, RefusedWindowsGiveMessages)
 {
     auto plan = connected(in_turn(4, 4096, 256), {{0, 1}, {2, 3}}, across_nodes(2, 65536, "rma"));

@@ -17,23 +17,13 @@
 
 #include "core/units.hpp"
 #include "machine/tier/free.hpp"
+#include "support/setting.hpp"
 
 namespace tapioca::machine {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The environment with `name` set, until the end of the scope.
-class Variable {
-public:
-    Variable(char const* name, std::string const& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
-    Variable(Variable const&) = delete;
-    Variable& operator=(Variable const&) = delete;
-    ~Variable() { ::unsetenv(name_); }
-
-private:
-    char const* name_;
-};
+using test::Setting;
 
 /// A tmpfs of its own in the working directory, until the end of the scope.
 class Mounted {
@@ -162,7 +152,7 @@ TEST(MakeTier, FindsTheNumaNodesThatAPlatformLeavesOut)
     EXPECT_EQ(make_refusal(tier("odd", "numa")),
               "odd tier: hwloc knows no odd on this node: name its NUMA nodes, such "
               "as TAPIOCA_AGGRTIER=numa:1");
-    Variable const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
+    Setting const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
     auto const made = make_tier(tier("hbm", "numa"));
     ASSERT_TRUE(made) << made.error().text;
     EXPECT_EQ((*made)->traits().place, "1,4");
@@ -171,8 +161,8 @@ TEST(MakeTier, FindsTheNumaNodesThatAPlatformLeavesOut)
 TEST(MakeTier, ABindingThatTheSystemRefusesIsAnError)
 {
     // Described as this system, which it is not: node 5 is not there to be bound to.
-    Variable const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
-    Variable const here("HWLOC_THISSYSTEM", "1");
+    Setting const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
+    Setting const here("HWLOC_THISSYSTEM", "1");
     if (node_free_bytes(5)) GTEST_SKIP() << "this machine has a NUMA node 5";
     auto nvm = tier("nvm", "numa", "5");
     nvm.capacity_bytes.value = 1e12;
@@ -251,7 +241,7 @@ class Golden : public testing::TestWithParam<char const*> {};
 TEST_P(Golden, TiersAreFound)
 {
     auto const base = std::string(GOLDEN "/") + GetParam();
-    Variable const xml("HWLOC_XMLFILE", base + ".xml");
+    Setting const xml("HWLOC_XMLFILE", base + ".xml");
     std::ostringstream expected;
     expected << std::ifstream(base + ".txt").rdbuf();
     EXPECT_EQ(describe_all(find_tiers()), expected.str());
@@ -262,8 +252,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, Golden, testing::Values("captured_vm", "two_s
 
 TEST(FindTiers, HwlocsSyntheticMachinesCountToo)
 {
-    Variable const synthetic("HWLOC_SYNTHETIC",
-                             "pack:1 [numa(memory=1073741824)] [numa(memory=2147483648)] core:2 pu:1");
+    Setting const synthetic("HWLOC_SYNTHETIC",
+                            "pack:1 [numa(memory=1073741824)] [numa(memory=2147483648)] core:2 pu:1");
     auto const tiers = find_tiers();
     ASSERT_EQ(tiers.size(), 2U);
     EXPECT_EQ(tiers[0].name, "dram");
