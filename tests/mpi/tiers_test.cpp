@@ -100,38 +100,40 @@ TEST_P(OnTier, TheFileIsTheSameAndReadsBack)
     Options options;
     options.aggrtier = std::string(tier) == "ssd" ? "ssd:" + scratch.directory() : tier;
     options.direct = Direct::never;
-    options.buffersize = 65536;
     options.nbaggr = std::min(3, ranks());
     options.transport = transport;
     if (per_node > 0) options.ranks_per_node = per_node;
     Comm const comm;
     auto const path = scratch.path("file");
-    auto file = File::open(comm, path, Mode::create, options);
-    auto step = file.declare(pattern_of(rank()));
-    for (std::uint64_t run = 0; run < 3; ++run) {
-        auto const me = static_cast<std::uint64_t>(rank());
-        auto const small = stream(run * 1000 + me, blocks * block);
-        auto const piece = stream(run * 1000 + 100 + me, large);
-        step.write(0, small);
-        step.write(1, piece);
-        step.finish();
-        barrier();
-        EXPECT_TRUE(contents(path) == expected_file(run * 1000)) << "run " << run;
-        std::vector<std::byte> back(small.size());
-        std::vector<std::byte> large_back(piece.size());
-        step.read(0, back);
-        step.read(1, large_back);
-        step.finish();
-        EXPECT_TRUE(back == small && large_back == piece) << "run " << run;
-    }
-    auto const plan = Json::parse(step.plan().json());
-    for (auto const* const way : {"write", "read"}) {
-        EXPECT_EQ(plan[way]["tiers"], Json::array({*options.aggrtier})) << plan.dump();
-        if (per_node > 0) {
-            EXPECT_EQ(plan[way]["network"]["transport"], transport) << plan.dump();
+    for (std::uint64_t const buffersize : {1 << 16, 1 << 20}) {  // in the larger the large pieces fit as a whole
+        options.buffersize = buffersize;
+        auto file = File::open(comm, path, Mode::create, options);
+        auto step = file.declare(pattern_of(rank()));
+        for (std::uint64_t run = 0; run < 3; ++run) {
+            auto const me = static_cast<std::uint64_t>(rank());
+            auto const small = stream(run * 1000 + me, blocks * block);
+            auto const piece = stream(run * 1000 + 100 + me, large);
+            step.write(0, small);
+            step.write(1, piece);
+            step.finish();
+            barrier();
+            EXPECT_TRUE(contents(path) == expected_file(run * 1000)) << "run " << run;
+            std::vector<std::byte> back(small.size());
+            std::vector<std::byte> large_back(piece.size());
+            step.read(0, back);
+            step.read(1, large_back);
+            step.finish();
+            EXPECT_TRUE(back == small && large_back == piece) << "run " << run;
         }
+        auto const plan = Json::parse(step.plan().json());
+        for (auto const* const way : {"write", "read"}) {
+            EXPECT_EQ(plan[way]["tiers"], Json::array({*options.aggrtier})) << plan.dump();
+            if (per_node > 0) {
+                EXPECT_EQ(plan[way]["network"]["transport"], transport) << plan.dump();
+            }
+        }
+        file.close();
     }
-    file.close();
     barrier();
     if (rank() == 0) {
         for (auto const& entry : std::filesystem::directory_iterator(scratch.directory()))
