@@ -333,15 +333,15 @@ core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bid
     for (std::size_t node = 0; node < election.where.size(); ++node)
         fit += index(election.fit_on(static_cast<int>(node)));
     auto const wanted = election.partitions.size();
-    if (!persistent(election))
-        return core::fail(
-            Errc::setting,
-            fmt::format("{} persists as long as TAPIOCA_PERSISTENCY={} asks for: ask for less, or describe "
-                        "a tier that does in the platform file",
-                        election.pinned ? fmt::format("the tier {} does not, and no other may be taken, that",
-                                                      election.machine->tiers[*election.pinned].name)
-                                        : std::string("no tier here"),
-                        name(election.persistency)));
+    if (!persistent(election)) {
+        auto const who = election.pinned ? fmt::format("the tier {} does not persist",
+                                                       election.machine->tiers[*election.pinned].name)
+                                         : std::string("no tier here persists");
+        return core::fail(Errc::setting,
+                          fmt::format("{} as long as TAPIOCA_PERSISTENCY={} asks for: ask for less, or describe a tier "
+                                      "that does in the platform file",
+                                      who, name(election.persistency)));
+    }
     if (fit < wanted)
         return core::fail(
             Errc::memory,

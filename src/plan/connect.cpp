@@ -317,7 +317,11 @@ void reconsider(Job const& job, Route& route)
     if (job.nodes > 1 && job.storage.remote)
         route.direct_s = std::max(route.direct_s, static_cast<double>(job.pattern.bytes) / job.nodes / link);
     bool const open = job.options.direct.value_or(Direct::automatic) == Direct::automatic;
-    if (open && route.reason == Reason::fastest && route.direct_s < route.aggregated_s) route.go_direct();
+    if (!open || route.direct_s >= route.aggregated_s) return;
+    if (route.direct_allowed)
+        route.go_direct();
+    else
+        route.reason = Reason::small_pieces;
 }
 
 }  // namespace

@@ -213,6 +213,7 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     route.considered = route.aggregators;
     route.aggregated_s = aggregated;
     route.direct_s = direct;
+    route.direct_allowed = direct_allowed;
     if (wish != Direct::automatic)
         route.reason = Reason::asked;
     else if (direct < aggregated && !direct_allowed)

@@ -81,6 +81,7 @@ struct Route {
     int considered = 0;       ///< aggregators of the aggregated candidate
     double aggregated_s = 0;  ///< its predicted time; after connect() with the network's and the tier's part
     double direct_s = 0;
+    bool direct_allowed = true;  ///< pieces are not smaller than blocks or stripes
     Network network;
     std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
     std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0

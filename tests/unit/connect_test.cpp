@@ -363,6 +363,26 @@ TEST(Connect, GoesDirectWhereTheNetworkIsSlowerThanTheFileSystem)
     }
 }
 
+TEST(Connect, DoesNotGoDirectWithPiecesSmallerThanStripesHoweverSlowTheNetwork)
+{
+    auto const data = in_turn(4, 25 * 4096, 80);
+    NodeRanks const nodes = {{0, 1}, {2, 3}};
+    Options options;
+    options.nbaggr = 2;
+    auto job = unconnected(data, 2, options).job;
+    job.storage.stripe_bytes = one_MiB;
+    job.storage.stripe_count = 4;
+    auto machine = *job.machine;
+    machine.topology = machine::make_flat(2, {"link", 1e-6, 1e6});
+    job.machine = std::make_shared<machine::Machine const>(machine);
+    auto plan = make(job, {});
+    ASSERT_TRUE(plan);
+    connect(*plan, nodes, asking(data, nodes));
+    EXPECT_LT(plan->write.direct_s, plan->write.aggregated_s) << "else this shows nothing";
+    EXPECT_EQ(plan->write.way, Way::aggregated);
+    EXPECT_EQ(plan->write.reason, Reason::small_pieces);
+}
+
 TEST(Connect, RefusedWindowsGiveMessages)
 {
     auto plan = connected(in_turn(4, 4096, 256), {{0, 1}, {2, 3}}, across_nodes(2, 65536, "rma"));
