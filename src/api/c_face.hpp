@@ -13,6 +13,7 @@ namespace tapioca::api {
 
 struct Inside {
     static FileState& of(File& file) { return *file.state_; }
+    static std::shared_ptr<FileState> const& shared(File const& file) { return file.state_; }
     static StepState& of(Step& step) { return *step.state_; }
 };
 

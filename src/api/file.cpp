@@ -87,25 +87,20 @@ void FileState::require_same(std::string const& call, std::string const& what, s
     raise_if(call, comm::agree(team.all(), mine));
 }
 
-}  // namespace api
-
-File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
-File::File(File&&) noexcept = default;
-File& File::operator=(File&&) noexcept = default;
-File::~File() = default;
-
-Step File::declare(Pattern const& pattern)
+std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pattern::Variables const& variables)
 {
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
-    auto& file = *state_;
+    auto& file = *shared;
     file.require_open("declare");
     engine::Stopwatch const watch(file.account.planning);
     auto const& team = file.pool->team();
     auto const given_before = team.traffic_bytes();
-    auto const& variables = pattern.all();
 
     core::Status local;
-    for (auto const& variable : variables) core::keep_first(local, variable->status());
+    std::uint64_t bookkeeping = 0;
+    for (auto const& variable : variables) {
+        core::keep_first(local, variable->status());
+        bookkeeping += variable->bookkeeping_bytes();
+    }
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
     auto const& around = *file.around;
@@ -117,24 +112,36 @@ Step File::declare(Pattern const& pattern)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),
                                fmt::format("ranks declare from {} to {} variables, and must declare the same number",
                                            job.pattern.fewest_variables, job.pattern.most_variables)});
-    if (file.check() && file.mode != Mode::read)
-        file.raise_if("declare", api::find_overlap(team, variables, job.pattern));
+    if (file.check() && file.mode != Mode::read) file.raise_if("declare", find_overlap(team, variables, job.pattern));
 
     std::vector<std::uint64_t> histogram;
     if (plan::wants_histogram(job) && file.mode != Mode::read)
         histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
     auto plan = plan::make(job, histogram);
     if (!plan) file.raise("declare", plan.error());
-    plan::Census const census{[&](auto const& cuts) { return api::weigh(team, variables, cuts, plan->write.unit); },
-                              [&](auto const& election) { return api::poll(team, election); }};
+    plan::Census const census{[&](auto const& cuts) { return weigh(team, variables, cuts, plan->write.unit); },
+                              [&](auto const& election) { return poll(team, election); }};
     plan::connect(*plan, team.nodes(), census);
     file.raise_if("declare", file.mode == Mode::read ? plan->read.feasible : plan->write.feasible);
     file.require_same("declare", "the plan", plan::explain(*plan, {}));
     file.account.planning_bytes += team.traffic_bytes() - given_before;
     if (job.nodes == 1) file.account.planning_bytes += sizeof job.pattern;  // through shared memory
-    file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, pattern.bookkeeping_bytes());
-    if (file.settings.options.report) file.account.plans.push_back(api::to_json(*plan, file.settings));
-    return Step(std::make_unique<api::StepState>(state_, variables, std::move(*plan)));
+    file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, bookkeeping);
+    if (file.settings.options.report) file.account.plans.push_back(to_json(*plan, file.settings));
+    return std::make_unique<StepState>(shared, variables, std::move(*plan));
+}
+
+}  // namespace api
+
+File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+File::~File() = default;
+
+Step File::declare(Pattern const& pattern)
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
+    return Step(api::declare(state_, pattern.all()));
 }
 
 void File::sync()

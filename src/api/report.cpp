@@ -173,6 +173,7 @@ void write_report(FileState const& file)
     json["most_bookkeeping_bytes"] = static_cast<std::uint64_t>(all.max(2 * per_direction + 1));
     json["write"] = direction(account.write, all, 0);
     json["read"] = direction(account.read, all, per_direction);
+    for (auto const& [name, value] : account.more) json[name] = Json::parse(value);
     if (auto const status = add_to_report(report_path(*file.settings.options.report), json); !status)
         std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
 }

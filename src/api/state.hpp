@@ -32,6 +32,7 @@ struct Account {
     Direction read;
     std::vector<std::string> plans;  ///< JSON of each declared step
     std::uint64_t bookkeeping_bytes = 0;
+    std::vector<std::pair<std::string, std::string>> more;  ///< what others add: a name, and JSON
 };
 
 class FileState {
@@ -124,6 +125,9 @@ private:
 
     std::vector<std::uint64_t> received_;
 };
+
+/// Plans a step for what this rank moves. Collective.
+std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& file, pattern::Variables const& variables);
 
 char const* name(Mode mode);
 

@@ -1,5 +1,6 @@
 // Objects kept with communicators, as MPI attributes: no globals, and gone when MPI says so.
 #include <algorithm>
+#include <mutex>
 
 #include "comm/team.hpp"
 
@@ -10,12 +11,18 @@ namespace {
 using Held = std::shared_ptr<void>;
 
 /// On MPI_COMM_SELF, whose attributes go first in MPI_Finalize while MPI still works: the communicators that
-/// hold something of ours.
+/// hold something of ours, and as what.
 struct Registry {
-    std::vector<MPI_Comm> holders;
+    struct Holder {
+        MPI_Comm comm;
+        int key;
+        bool operator==(Holder const&) const = default;
+    };
+    std::mutex mutex;  ///< threads may open files on different communicators at the same time
+    std::vector<Holder> holders;
 };
 
-int drop_object(MPI_Comm comm, int /*key*/, void* value, void* /*extra*/);
+int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/);
 int drop_registry(MPI_Comm comm, int key, void* value, void* extra);
 
 int make_key(MPI_Comm_delete_attr_function* drop)
@@ -25,10 +32,10 @@ int make_key(MPI_Comm_delete_attr_function* drop)
     return key;
 }
 
-int object_key()
+int object_key(Kept kind)
 {
-    static int const key = make_key(drop_object);
-    return key;
+    static int const keys[] = {make_key(drop_object), make_key(drop_object)};
+    return keys[static_cast<std::size_t>(kind)];
 }
 
 int registry_key()
@@ -46,9 +53,12 @@ T* attribute(MPI_Comm comm, int key)
     return found ? value : nullptr;
 }
 
-int drop_object(MPI_Comm comm, int /*key*/, void* value, void* /*extra*/)
+int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/)
 {
-    if (auto* const registry = attribute<Registry>(MPI_COMM_SELF, registry_key())) std::erase(registry->holders, comm);
+    if (auto* const registry = attribute<Registry>(MPI_COMM_SELF, registry_key())) {
+        std::lock_guard const lock(registry->mutex);
+        std::erase(registry->holders, Registry::Holder{comm, key});
+    }
     delete static_cast<Held*>(value);
     return MPI_SUCCESS;
 }
@@ -57,29 +67,36 @@ int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
 {
     auto* const registry = static_cast<Registry*>(value);
     // An object dropped from here looks for the registry in vain or finds this one, and only shortens its list.
-    auto const holders = registry->holders;
-    for (MPI_Comm const holder : holders) MPI_Comm_delete_attr(holder, object_key());
+    // The last come first: what was made later may need what was made before.
+    while (!registry->holders.empty()) {
+        auto const [comm, key] = registry->holders.back();
+        registry->holders.pop_back();
+        MPI_Comm_delete_attr(comm, key);
+    }
     delete registry;
     return MPI_SUCCESS;
 }
 
 }  // namespace
 
-std::shared_ptr<void> attached(MPI_Comm comm)
+std::shared_ptr<void> attached(MPI_Comm comm, Kept kind)
 {
-    auto* const held = attribute<Held>(comm, object_key());
+    auto* const held = attribute<Held>(comm, object_key(kind));
     return held ? *held : nullptr;
 }
 
-void attach(MPI_Comm comm, std::shared_ptr<void> object)
+void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object)
 {
+    static std::mutex first;
+    std::lock_guard const lock_first(first);
     auto* registry = attribute<Registry>(MPI_COMM_SELF, registry_key());
     if (!registry) {
         registry = new Registry;
         MPI_Comm_set_attr(MPI_COMM_SELF, registry_key(), registry);
     }
-    registry->holders.push_back(comm);
-    MPI_Comm_set_attr(comm, object_key(), new Held(std::move(object)));
+    std::lock_guard const lock(registry->mutex);
+    registry->holders.push_back({comm, object_key(kind)});
+    MPI_Comm_set_attr(comm, object_key(kind), new Held(std::move(object)));
 }
 
 }  // namespace tapioca::comm

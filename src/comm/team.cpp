@@ -243,6 +243,12 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
     return {upto - mine, total};
 }
 
+void nudge(MPI_Comm comm)
+{
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
+}
+
 int rank_in(MPI_Comm comm)
 {
     int rank = 0;

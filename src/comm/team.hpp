@@ -117,7 +117,14 @@ std::vector<std::pair<std::string, std::string>> pairs_of(MPI_Info info);
 
 /// Something kept with a communicator: found again by every file on it, dropped when the communicator is
 /// freed or MPI is finalised.
-std::shared_ptr<void> attached(MPI_Comm comm);
-void attach(MPI_Comm comm, std::shared_ptr<void> object);
+enum class Kept {
+    pool,  ///< what the files on it share
+    seat,  ///< what the drop-in library knows of it
+};
+std::shared_ptr<void> attached(MPI_Comm comm, Kept kind);
+void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object);
+
+/// Lets MPI get on with whatever messages are under way, the program's own among them. Local.
+void nudge(MPI_Comm comm);
 
 }  // namespace tapioca::comm

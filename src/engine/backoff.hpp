@@ -21,6 +21,8 @@ struct Patience {
     std::function<void(std::string const& what)> give_up;
     /// Lets MPI get on: its messages move only while it is called. A number that changes whenever one has moved.
     std::function<std::uint64_t()> poll;
+    /// The same where ranks meet in shared memory: whom this rank waits for may itself wait for one of its messages.
+    std::function<void()> nudge;
     /// A number that changes whenever some rank gets on: the time-out counts from its last change.
     std::function<std::uint64_t()> activity;
 };
@@ -49,6 +51,8 @@ public:
         if (turn_ < last) ++turn_;
     }
     [[nodiscard]] bool sleeping() const { return turn_ >= polls + yields; }
+    /// Now and then while it yields, always when it sleeps.
+    [[nodiscard]] bool may_nudge() const { return sleeping() || (turn_ >= polls && turn_ % 16 == 0); }
 
 private:
     static void relax()
@@ -82,6 +86,8 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
         if (between_nodes) {
             auto const now = patience.poll();
             if (std::exchange(moved, now) != now) backoff = Backoff(true, true);
+        } else if (patience.nudge && backoff.may_nudge()) {
+            patience.nudge();
         }
         backoff.pause();
         if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;

@@ -24,7 +24,7 @@ int lanes_of(comm::Team const& team)
 
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
 {
-    if (auto const existing = comm::attached(comm)) return std::static_pointer_cast<Pool>(existing);
+    if (auto const existing = comm::attached(comm, comm::Kept::pool)) return std::static_pointer_cast<Pool>(existing);
 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
@@ -34,7 +34,7 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
     std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(memory), std::move(*control)));
-    comm::attach(comm, pool);
+    comm::attach(comm, comm::Kept::pool, pool);
     return pool;
 }
 
@@ -54,7 +54,10 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
 {
     tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
-    if (several_nodes()) patience_.poll = [this] { return poll(); };
+    if (several_nodes())
+        patience_.poll = [this] { return poll(); };
+    else
+        patience_.nudge = [this] { comm::nudge(team_.all()); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
         std::fprintf(stderr,
@@ -184,13 +187,40 @@ core::Status Pool::agree(core::Status const& local)
     if (abandoned()) return Exchange::lost();
     auto const size = static_cast<std::uint64_t>(team_.size());
     agreement_->start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
+    if (!come_to_agree()) return Exchange::lost();
+    auto const failed = agreement_->values()[0];
+    return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
+}
+
+bool Pool::come_to_agree()
+{
     // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
     wait_until(patience_, "the other ranks to arrive",
                [&] { return agreement_->done() || exchange_.abandoned_after(agreements_); });
-    if (!agreement_->done()) return Exchange::lost();
+    if (!agreement_->done()) return false;
     ++agreements_;
-    auto const failed = agreement_->values()[0];
-    return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
+    return true;
+}
+
+core::Status Pool::least(std::span<std::int64_t> values)
+{
+    if (!several_nodes())
+        return exchange_.share(std::as_bytes(values), patience_, [&](int /*rank*/, std::span<std::byte const> theirs) {
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                std::int64_t value = 0;
+                std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
+                values[i] = std::min(values[i], value);
+            }
+        });
+    if (abandoned()) return Exchange::lost();
+    constexpr auto sign = std::uint64_t{1} << 63;  // the greatest of these belongs to the least of those
+    std::vector<std::uint64_t> mirrored;
+    for (auto const value : values) mirrored.push_back(~(static_cast<std::uint64_t>(value) ^ sign));
+    agreement_->start(team_.all(), std::move(mirrored));
+    if (!come_to_agree()) return Exchange::lost();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<std::int64_t>(~agreement_->values()[i] ^ sign);
+    return {};
 }
 
 void Pool::announce(Direction mine, bool spoiled)

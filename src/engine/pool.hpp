@@ -57,6 +57,8 @@ public:
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(core::Status const& local);
+    /// The least of every rank's values, each by itself. Collective; fails only if a step was abandoned.
+    core::Status least(std::span<std::int64_t> values);
     /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
     /// `text` of rank 0 on every rank. Collective.
@@ -77,6 +79,8 @@ private:
     core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
     /// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
     std::uint64_t poll();
+    /// Waits for the agreement that was started. False if it will never come about.
+    bool come_to_agree();
     /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
     void meet();
 

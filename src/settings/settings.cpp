@@ -200,14 +200,16 @@ std::vector<Row> const& table()
          },
          [](Options const& options) { return options.timeout ? Text(fmt::format("{}", *options.timeout)) : Text(); }},
         text_row("report", "a file name", "JSON account of every file, written at close", &Options::report),
+        bool_row("off", "drop-in library: leave everything to the MPI library", &Options::off),
+        text_row("files", "patterns of paths separated by colons, such as *.h5:/scratch/*",
+                 "drop-in library: serve only files whose path or name matches", &Options::files),
         bool_row("commsplit", "accepted for the original library's sake; has no effect", &Options::commsplit),
     };
     return rows;
 }
 
 /// Names of the design that later versions will serve: better refused than ignored.
-constexpr std::array<std::string_view, 6> reserved = {"stage",       "stage_mapping", "stage_sync",
-                                                      "stage_drain", "off",           "files"};
+constexpr std::array<std::string_view, 4> reserved = {"stage", "stage_mapping", "stage_sync", "stage_drain"};
 /// Names that belong to sites' module files.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 /// Standard MPI-IO hints that mean the same as ours.
