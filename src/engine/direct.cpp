@@ -50,7 +50,7 @@ private:
             pattern::Cursor cursor(*track.layout);
             for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);)
                 for (std::int64_t i = 0; i < run.count && status_; ++i)
-                    add(run.offset + i * run.stride, track.data + run.buffer + i * run.length, run.length,
+                    add(run.offset + i * run.stride, track.data + run.buffer + i * run.buffer_stride, run.length,
                         track.variable);
         }
         flush();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/units.hpp"
+#include "engine/copy.hpp"
 
 namespace tapioca::engine {
 
@@ -23,8 +24,11 @@ std::size_t bytes_of(std::span<pattern::Run const> runs)
 /// One stretch of memory from the first run's first byte on.
 bool contiguous(std::span<pattern::Run const> runs)
 {
-    for (std::size_t i = 1; i < runs.size(); ++i)
-        if (runs[i].buffer != runs[i - 1].buffer + runs[i - 1].length * runs[i - 1].count) return false;
+    auto next = runs[0].buffer;
+    for (auto const& run : runs) {
+        if (run.buffer != next || !run.packed()) return false;
+        next += run.length * run.count;
+    }
     return true;
 }
 
@@ -36,7 +40,7 @@ std::byte* append(std::byte* to, void const* from, std::size_t bytes)
 
 std::byte* append(std::byte* to, std::span<pattern::Run const> runs, std::byte const* data)
 {
-    for (auto const& run : runs) to = append(to, data + run.buffer, static_cast<std::size_t>(run.length * run.count));
+    for (auto const& run : runs) to = gather(to, run, data);
     return to;
 }
 

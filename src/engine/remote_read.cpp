@@ -233,14 +233,11 @@ private:
             }
             std::byte const* from = lane.home ? nullptr : reply.data() + sizeof valid + *lane.asked.front().at[t];
             for (pattern::Run run; cursor.next(limit, run);) {
-                auto const bytes = static_cast<std::size_t>(run.length * run.count);
-                if (lane.home) {
+                if (lane.home)
                     copy_out(buffer(p, round), origin(p, round), run, track.data);
-                } else {
-                    std::memcpy(track.data + run.buffer, from, bytes);
-                    from += bytes;
-                }
-                received_[track.variable] += bytes;
+                else
+                    from = scatter(from, run, track.data);
+                received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
             }
             if (cursor.position() < end(p, round)) cursor.seek(end(p, round));  // the file ended before
         }
@@ -258,7 +255,7 @@ private:
                 if (!work_.target) continue;
                 auto const got = work_.target->read(
                     work_.base + run.offset + i * run.stride,
-                    std::span(track.data + run.buffer + i * run.length, static_cast<std::size_t>(run.length)));
+                    std::span(track.data + run.buffer + i * run.buffer_stride, static_cast<std::size_t>(run.length)));
                 if (got)
                     received_[track.variable] += *got;
                 else

@@ -63,6 +63,7 @@ bool Runs::next(pattern::Run& run)
     run.count = static_cast<std::int64_t>(number());
     run.stride = run.count > 1 ? run.length + unzigzag(number()) : run.length;
     run.buffer = buffer_;
+    run.buffer_stride = run.length;
     buffer_ += run.length * run.count;
     end_ = end_of(run);
     return true;

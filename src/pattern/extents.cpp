@@ -27,7 +27,7 @@ core::Status check(std::size_t number, std::span<Extent const> extents, std::int
     return {};
 }
 
-bool ascending_and_disjoint(std::vector<List::Entry> const& entries)
+bool ascending_and_disjoint(std::vector<Layout::Entry> const& entries)
 {
     for (std::size_t i = 1; i < entries.size(); ++i)
         if (entries[i].offset < entries[i - 1].offset + entries[i - 1].length) return false;
@@ -35,26 +35,27 @@ bool ascending_and_disjoint(std::vector<List::Entry> const& entries)
 }
 
 /// Equal pieces at equal distances, as most lists are, need no list.
-bool regular(std::vector<List::Entry> const& entries, Regular& found)
+bool regular(std::vector<Layout::Entry> const& entries, Layout& found)
 {
     if (entries.size() < 2) return false;
     auto const step = entries[1].offset - entries[0].offset;
     auto const length = entries[0].length;
     for (std::size_t i = 1; i < entries.size(); ++i)
         if (entries[i].offset - entries[i - 1].offset != step || entries[i].length != length) return false;
-    found = {entries[0].offset, length, {{static_cast<std::int64_t>(entries.size()), step}}};
+    found.dimensions = {{static_cast<std::int64_t>(entries.size()), step, length}};
+    found.entries = {entries[0]};
     return true;
 }
 
 /// Gives each entry, in declared order, the lowest layer above all earlier entries that it overlaps.
-std::vector<std::vector<List::Entry>> separate(std::vector<List::Entry> const& declared)
+std::vector<std::vector<Layout::Entry>> separate(std::vector<Layout::Entry> const& declared)
 {
     struct Top {
         std::int64_t end;
         std::size_t layer;
     };
     std::map<std::int64_t, Top> tops;  // disjoint ranges by their start, each with its highest layer so far
-    std::vector<std::vector<List::Entry>> layers;
+    std::vector<std::vector<Layout::Entry>> layers;
     for (auto const& entry : declared) {
         auto const end = entry.offset + entry.length;
         std::size_t layer = 0;
@@ -74,7 +75,7 @@ std::vector<std::vector<List::Entry>> separate(std::vector<List::Entry> const& d
     return layers;
 }
 
-void sort_by_offset(std::vector<List::Entry>& entries)
+void sort_by_offset(std::vector<Layout::Entry>& entries)
 {
     std::sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) { return a.offset < b.offset; });
 }
@@ -86,7 +87,7 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
     std::int64_t bytes = 0;
     if (auto status = check(number, extents, bytes); !status) return Variable(status);
 
-    std::vector<List::Entry> entries;
+    std::vector<Layout::Entry> entries;
     entries.reserve(extents.size());
     std::int64_t buffer = 0;
     for (auto const [offset, length] : extents) {
@@ -103,15 +104,15 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
             for (auto& layer : separate(entries)) {
                 sort_by_offset(layer);
                 layer.shrink_to_fit();
-                layouts.emplace_back(List{std::move(layer)});
+                layouts.push_back({0, 0, {}, std::move(layer), false});
             }
         } else {
-            layouts.emplace_back(List{std::move(sorted)});
+            layouts.push_back({0, 0, {}, std::move(sorted), false});
         }
-    } else if (Regular found; regular(entries, found)) {
-        layouts.emplace_back(std::move(found));
+    } else if (Layout found; regular(entries, found)) {
+        layouts.push_back(std::move(found));
     } else {
-        layouts.emplace_back(List{std::move(entries), true});
+        layouts.push_back({0, 0, {}, std::move(entries)});
     }
     return {std::move(layouts), bytes};
 }

@@ -4,119 +4,108 @@
 
 namespace tapioca::pattern {
 
-std::int64_t Regular::pieces() const
+std::int64_t Layout::tiles() const
 {
-    std::int64_t product = length > 0 ? 1 : 0;
+    std::int64_t product = entries.empty() ? 0 : 1;
     for (auto const& dimension : dimensions) product *= dimension.count;
     return product;
 }
 
-std::int64_t Regular::offset_of(std::int64_t piece) const
+std::int64_t Layout::end() const
 {
-    std::int64_t offset = base;
-    for (auto d = dimensions.size(); d-- > 0;) {
-        offset += piece % dimensions[d].count * dimensions[d].step;
-        piece /= dimensions[d].count;
-    }
-    return offset;
+    auto end = base + entries.back().offset + entries.back().length;
+    for (auto const& dimension : dimensions) end += (dimension.count - 1) * dimension.step;
+    return end;
 }
 
-Cursor::Cursor(Layout const& layout)
-    : layout_(&layout), pieces_(std::visit([](auto const& l) { return l.pieces(); }, layout))
+Layout::Spot Layout::find(std::int64_t offset) const
 {
-    advance_to(0, 0);
-}
-
-void Cursor::advance_to(std::int64_t piece, std::int64_t skip)
-{
-    piece_ = piece;
-    skip_ = skip;
-    position_ =
-        piece_ < pieces_ ? std::visit([&](auto const& l) { return l.offset_of(piece_); }, *layout_) + skip_ : no_offset;
-}
-
-namespace {
-
-/// The last piece that starts at or before `offset`, or 0; and the length of that piece.
-struct Found {
-    std::int64_t piece;
-    std::int64_t length;
-};
-
-Found find(Regular const& regular, std::int64_t offset)
-{
-    std::int64_t rest = offset - regular.base;
-    std::int64_t piece = 0;
-    for (auto const& dimension : regular.dimensions) {
+    auto rest = offset - base - entries.front().offset;
+    std::int64_t tile = 0;
+    for (auto const& dimension : dimensions) {
         auto const index = rest > 0 ? std::min(rest / dimension.step, dimension.count - 1) : 0;
         rest -= index * dimension.step;
-        piece = piece * dimension.count + index;
+        tile = tile * dimension.count + index;
     }
-    return {piece, regular.length};
+    if (rest <= 0) return {tile, 0, 0};
+    rest += entries.front().offset;
+    auto const after = std::upper_bound(entries.begin(), entries.end(), rest,
+                                        [](std::int64_t value, Entry const& entry) { return value < entry.offset; });
+    auto const& entry = *(after - 1);
+    auto const number = static_cast<std::size_t>(after - entries.begin());
+    if (rest < entry.offset + entry.length) return {tile, number - 1, rest - entry.offset};
+    return after == entries.end() ? Spot{tile + 1, 0, 0} : Spot{tile, number, 0};
 }
 
-Found find(List const& list, std::int64_t offset)
+std::int64_t Layout::bytes_before(std::int64_t offset) const
 {
-    auto const after = std::upper_bound(list.entries.begin(), list.entries.end(), offset,
-                                        [](std::int64_t value, auto const& entry) { return value < entry.offset; });
-    auto const piece = after == list.entries.begin() ? after : after - 1;
-    return {piece - list.entries.begin(), piece->length};
+    auto const& first = entries.front();
+    auto const spot = find(offset);
+    auto const tile_bytes = entries.back().buffer + entries.back().length - first.buffer;
+    return spot.tile * tile_bytes + entries[spot.entry].buffer - first.buffer + spot.skip;
 }
 
-}  // namespace
+std::uint64_t Layout::bookkeeping_bytes() const
+{
+    return sizeof(Layout) + dimensions.capacity() * sizeof(Dimension) + entries.capacity() * sizeof(Entry);
+}
+
+Cursor::Cursor(Layout const& layout) : layout_(&layout), tiles_(layout.tiles())
+{
+    go_to({0, 0, 0});
+}
+
+void Cursor::go_to(Layout::Spot spot)
+{
+    at_ = spot;
+    position_ = no_offset;
+    if (spot.tile >= tiles_) return;
+    tile_offset_ = layout_->base;
+    tile_buffer_ = layout_->buffer;
+    auto rest = spot.tile;
+    for (auto d = layout_->dimensions.size(); d-- > 0;) {
+        auto const& dimension = layout_->dimensions[d];
+        auto const index = d == 0 ? rest : rest % dimension.count;
+        tile_offset_ += index * dimension.step;
+        tile_buffer_ += index * dimension.buffer_step;
+        if (d > 0) rest /= dimension.count;
+    }
+    position_ = tile_offset_ + layout_->entries[spot.entry].offset + spot.skip;
+}
 
 void Cursor::seek(std::int64_t offset)
 {
-    if (pieces_ == 0) return;
-    auto const found = std::visit([&](auto const& l) { return find(l, offset); }, *layout_);
-    auto const start = std::visit([&](auto const& l) { return l.offset_of(found.piece); }, *layout_);
-    if (offset <= start)
-        advance_to(found.piece, 0);
-    else if (offset < start + found.length)
-        advance_to(found.piece, offset - start);
-    else
-        advance_to(found.piece + 1, 0);
+    if (tiles_ > 0) go_to(layout_->find(offset));
 }
 
 bool Cursor::next(std::int64_t limit, Run& run)
 {
     if (position_ >= limit) return false;
-    return std::visit([&](auto const& l) { return next(l, limit, run); }, *layout_);
-}
-
-bool Cursor::next(Regular const& regular, std::int64_t limit, Run& run)
-{
-    auto const left = regular.length - skip_;
-    run = {position_, left, 0, 1, piece_ * regular.length + skip_};
+    auto const& entries = layout_->entries;
+    auto const& entry = entries[at_.entry];
+    auto const left = entry.length - at_.skip;
+    run = {position_, left, 0, 1, tile_buffer_ + entry.buffer + at_.skip, 0};
     if (position_ + left > limit) {  // the limit cuts this piece
         run.length = limit - position_;
-        advance_to(piece_, skip_ + run.length);
-        return true;
-    }
-    if (skip_ == 0 && !regular.dimensions.empty()) {  // whole pieces to the end of the row or the limit
-        auto const& row = regular.dimensions.back();
-        auto const in_row = row.count - piece_ % row.count;
-        auto const below_limit = (limit - position_ - regular.length) / row.step + 1;
-        run.count = std::min(in_row, below_limit);
-        run.stride = row.step;
-    }
-    advance_to(piece_ + run.count, 0);
-    return true;
-}
-
-bool Cursor::next(List const& list, std::int64_t limit, Run& run)
-{
-    auto const& entry = list.entries[static_cast<std::size_t>(piece_)];
-    auto const left = entry.length - skip_;
-    run = {position_, left, 0, 1, entry.buffer + skip_};
-    if (position_ + left > limit) {
-        run.length = limit - position_;
-        skip_ += run.length;
+        at_.skip += run.length;
         position_ = limit;
         return true;
     }
-    skip_ = 0;
-    position_ = ++piece_ < pieces_ ? list.entries[static_cast<std::size_t>(piece_)].offset : no_offset;
+    if (at_.entry + 1 < entries.size()) {
+        at_.skip = 0;
+        position_ = tile_offset_ + entries[++at_.entry].offset;
+        return true;
+    }
+    if (entries.size() == 1 && at_.skip == 0 && !layout_->dimensions.empty()) {
+        // whole pieces to the end of the row or the limit
+        auto const& row = layout_->dimensions.back();
+        auto const in_row = row.count - (layout_->dimensions.size() == 1 ? at_.tile : at_.tile % row.count);
+        auto const below_limit = (limit - position_ - entry.length) / row.step + 1;
+        run.count = std::min(in_row, below_limit);
+        run.stride = row.step;
+        run.buffer_stride = row.buffer_step;
+    }
+    go_to({at_.tile + run.count, 0, 0});
     return true;
 }
 

@@ -1,57 +1,67 @@
 // Layout: where one variable's bytes lie in the file, in ascending order and without overlap.
-// Either regular (a subarray: constant size) or a list (24 bytes an extent).
+// A subarray takes constant size, a list 24 bytes an extent, a list in loops no more than the list.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <variant>
 #include <vector>
 
 namespace tapioca::pattern {
 
 inline constexpr std::int64_t no_offset = std::numeric_limits<std::int64_t>::max();
 
-/// `count` pieces of `length` bytes, `stride` apart in the file, packed in the buffer from `buffer` on.
+/// `count` pieces of `length` bytes, `stride` apart in the file, `buffer_stride` apart in the buffer from `buffer` on.
+/// The strides of a single piece mean nothing.
 struct Run {
     std::int64_t offset = 0;
     std::int64_t length = 0;
     std::int64_t stride = 0;
     std::int64_t count = 0;
     std::int64_t buffer = 0;
+    std::int64_t buffer_stride = 0;
+
+    /// The pieces lie side by side in the buffer.
+    [[nodiscard]] bool packed() const { return count == 1 || buffer_stride == length; }
 };
 
-/// Pieces of `length` bytes at base + sum(index[d] * step[d]), the last dimension fastest.
-struct Regular {
+/// A tile of entries, repeated by nested loops: an entry's bytes lie at base + sum(index[d] * step[d]) + offset in the
+/// file, and likewise in the variable's buffer. The last dimension is the fastest.
+struct Layout {
     struct Dimension {
         std::int64_t count;
         std::int64_t step;  ///< bytes
+        std::int64_t buffer_step;
     };
-    std::int64_t base = 0;
-    std::int64_t length = 0;
-    std::vector<Dimension> dimensions;  ///< ascending offsets: each step covers all faster dimensions
-
-    [[nodiscard]] std::int64_t pieces() const;
-    [[nodiscard]] std::int64_t offset_of(std::int64_t piece) const;
-};
-
-/// Sorted, disjoint extents; `buffer` is where the bytes lie in the variable's buffer.
-struct List {
     struct Entry {
         std::int64_t offset;
         std::int64_t length;
         std::int64_t buffer;
     };
-    std::vector<Entry> entries;
-    bool in_order = false;  ///< the buffer has the pieces in the file's order, without gaps
+    std::int64_t base = 0;
+    std::int64_t buffer = 0;
+    std::vector<Dimension> dimensions;  ///< ascending offsets: each step covers all faster dimensions and the tile
+    std::vector<Entry> entries;         ///< ascending and disjoint
+    bool in_order = true;               ///< the buffer has a tile's pieces in the file's order, without gaps
 
-    [[nodiscard]] std::int64_t pieces() const { return static_cast<std::int64_t>(entries.size()); }
-    [[nodiscard]] std::int64_t offset_of(std::int64_t piece) const
-    {
-        return entries[static_cast<std::size_t>(piece)].offset;
-    }
+    /// The tiles that the dimensions make; without entries none.
+    [[nodiscard]] std::int64_t tiles() const;
+    [[nodiscard]] std::int64_t pieces() const { return tiles() * static_cast<std::int64_t>(entries.size()); }
+    /// One past the last byte. @pre there is a piece
+    [[nodiscard]] std::int64_t end() const;
+
+    /// A byte: the one after `skip` bytes of an entry of a tile. That of tile tiles() is behind the last.
+    struct Spot {
+        std::int64_t tile;
+        std::size_t entry;
+        std::int64_t skip;
+    };
+    /// The first byte at or after `offset`.
+    [[nodiscard]] Spot find(std::int64_t offset) const;
+    /// How many bytes lie before `offset`. @pre in_order
+    [[nodiscard]] std::int64_t bytes_before(std::int64_t offset) const;
+    [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
 };
-
-using Layout = std::variant<Regular, List>;
 
 /// Walks a layout in ascending file order. Copyable and small, so that one can be kept per partition.
 class Cursor {
@@ -65,14 +75,13 @@ public:
     bool next(std::int64_t limit, Run& run);
 
 private:
-    bool next(Regular const& regular, std::int64_t limit, Run& run);
-    bool next(List const& list, std::int64_t limit, Run& run);
-    void advance_to(std::int64_t piece, std::int64_t skip);
+    void go_to(Layout::Spot spot);
 
     Layout const* layout_;
-    std::int64_t pieces_;
-    std::int64_t piece_ = 0;
-    std::int64_t skip_ = 0;  ///< bytes of the current piece already taken
+    std::int64_t tiles_;
+    Layout::Spot at_{};
+    std::int64_t tile_offset_ = 0;  ///< of the current tile
+    std::int64_t tile_buffer_ = 0;
     std::int64_t position_ = no_offset;
 };
 

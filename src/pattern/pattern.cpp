@@ -13,12 +13,8 @@ namespace pattern {
 
 std::uint64_t Variable::bookkeeping_bytes() const
 {
-    std::uint64_t bytes = sizeof(Variable) + layouts_.capacity() * sizeof(Layout);
-    for (auto const& layout : layouts_) {
-        if (auto const* list = std::get_if<List>(&layout)) bytes += list->entries.capacity() * sizeof(List::Entry);
-        if (auto const* regular = std::get_if<Regular>(&layout))
-            bytes += regular->dimensions.capacity() * sizeof(Regular::Dimension);
-    }
+    std::uint64_t bytes = sizeof(Variable) + (layouts_.capacity() - layouts_.size()) * sizeof(Layout);
+    for (auto const& layout : layouts_) bytes += layout.bookkeeping_bytes();
     return bytes;
 }
 

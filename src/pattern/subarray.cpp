@@ -55,21 +55,21 @@ Variable Variable::from_subarray(std::size_t number, Subarray const& array)
     if (auto status = check(number, array); !status) return Variable(status);
     if (std::find(array.count.begin(), array.count.end(), 0) != array.count.end()) return Variable({}, 0);
 
-    Regular regular{array.file_offset, array.element_size, {}};
+    Layout layout{array.file_offset, 0, {}, {{0, array.element_size, 0}}};
+    auto& length = layout.entries[0].length;
     std::int64_t bytes = array.element_size;
     std::int64_t element = array.element_size;  // bytes from one index of dimension d to the next
     for (auto d = array.shape.size(); d-- > 0; element *= array.shape[d]) {
         auto const stride = array.stride.empty() ? 1 : array.stride[d];
-        regular.base += array.start[d] * element;
-        bytes *= array.count[d];
-        if (array.count[d] == 1) continue;
-        bool const touching = stride * element == regular.length && regular.dimensions.empty();
+        layout.base += array.start[d] * element;
+        bool const touching = stride * element == length && layout.dimensions.empty();
         if (touching)
-            regular.length *= array.count[d];
-        else
-            regular.dimensions.insert(regular.dimensions.begin(), {array.count[d], stride * element});
+            length *= array.count[d];
+        else if (array.count[d] > 1)
+            layout.dimensions.insert(layout.dimensions.begin(), {array.count[d], stride * element, bytes});
+        bytes *= array.count[d];
     }
-    return {{Layout(std::move(regular))}, bytes};
+    return {{std::move(layout)}, bytes};
 }
 
 }  // namespace tapioca::pattern

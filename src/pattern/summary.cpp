@@ -19,47 +19,23 @@ constexpr std::uint64_t mix(std::int64_t offset)
     return x ^ (x >> 31);
 }
 
-/// What every piece of a layout adds to a summary. Lists may be long: one pass, without a cursor.
-struct Trace {
-    std::uint64_t edges = 0;
-    std::int64_t bits = 0;
-};
-
-Trace trace_of(List const& list)
+/// What every offset and length of a layout has bits in.
+std::int64_t bits_of(Layout const& layout)
 {
-    Trace trace;
-    for (auto const& [offset, length, buffer] : list.entries) {
-        trace.edges += mix(offset) - mix(offset + length);
-        trace.bits |= offset | length;
-    }
-    return trace;
+    std::int64_t bits = 0;
+    for (auto const& dimension : layout.dimensions) bits |= dimension.step;
+    for (auto const& entry : layout.entries) bits |= (layout.base + entry.offset) | entry.length;
+    return bits;
 }
 
-Trace trace_of(Regular const& regular, bool hashed)
+std::uint64_t edges_of(Layout const& layout)
 {
-    Trace trace;
-    trace.bits = regular.base | regular.length;
-    for (auto const& dimension : regular.dimensions) trace.bits |= dimension.step;
-    if (!hashed) return trace;
-    Layout const layout(regular);
+    std::uint64_t edges = 0;
     Cursor cursor(layout);
     for (Run run; cursor.next(no_offset, run);)
         for (std::int64_t i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride)
-            trace.edges += mix(offset) - mix(offset + run.length);
-    return trace;
-}
-
-std::int64_t end_of(Layout const& layout)
-{
-    return std::visit(
-        [](auto const& l) {
-            auto const last = l.pieces() - 1;
-            if constexpr (std::is_same_v<std::decay_t<decltype(l)>, Regular>)
-                return l.offset_of(last) + l.length;
-            else
-                return l.entries.back().offset + l.entries.back().length;
-        },
-        layout);
+            edges += mix(offset) - mix(offset + run.length);
+    return edges;
 }
 
 /// Slices of the file that a layout touches; a long one is taken to touch all between its first and its last.
@@ -71,7 +47,7 @@ std::uint64_t spans_of(Layout const& layout)
     auto const begin = cursor.position();
     while (cursor.position() < no_offset - Summary::span_bytes) {
         if (++spans == most_counted)
-            return static_cast<std::uint64_t>((end_of(layout) - begin) / Summary::span_bytes) + 1;
+            return static_cast<std::uint64_t>((layout.end() - begin) / Summary::span_bytes) + 1;
         cursor.seek((cursor.position() / Summary::span_bytes + 1) * Summary::span_bytes);
     }
     return spans;
@@ -113,15 +89,12 @@ Summary summarise(Variables const& variables)
         summary.most_bookkeeping_bytes += variable->bookkeeping_bytes();
         for (auto const& layout : variable->layouts()) {
             summary.begin = std::min(summary.begin, Cursor(layout).position());
-            summary.end = std::max(summary.end, end_of(layout));
+            summary.end = std::max(summary.end, layout.end());
             summary.spans += spans_of(layout);
-            summary.pieces += static_cast<std::uint64_t>(std::visit([](auto const& l) { return l.pieces(); }, layout));
-            bool const hashed = summary.pieces <= most_pieces_hashed;
-            auto const* const list = std::get_if<List>(&layout);
-            auto const trace = list ? trace_of(*list) : trace_of(std::get<Regular>(layout), hashed);
-            summary.bits |= static_cast<std::uint64_t>(trace.bits);
-            if (hashed)
-                summary.edges += trace.edges;
+            summary.pieces += static_cast<std::uint64_t>(layout.pieces());
+            summary.bits |= static_cast<std::uint64_t>(bits_of(layout));
+            if (summary.pieces <= most_pieces_hashed)
+                summary.edges += edges_of(layout);
             else
                 summary.unproven = 1;
         }
@@ -149,39 +122,23 @@ std::vector<std::uint64_t> bytes_between(Variables const& variables, std::vector
 
 namespace {
 
-/// Bytes of a list that is in_order, from its beginning up to `edge`.
-std::int64_t bytes_upto(List const& list, std::int64_t edge)
+void add_bytes_between(Layout const& layout, std::vector<std::int64_t> const& edges, std::vector<std::uint64_t>& counts)
 {
-    auto const at = std::lower_bound(list.entries.begin(), list.entries.end(), edge,
-                                     [](auto const& entry, std::int64_t offset) { return entry.offset < offset; });
-    if (at == list.entries.begin()) return 0;
-    auto const& last = *std::prev(at);
-    return last.buffer + std::min(last.length, edge - last.offset) - list.entries.front().buffer;
-}
-
-void add_bytes_between(List const& list, std::vector<std::int64_t> const& edges, std::vector<std::uint64_t>& counts)
-{
-    if (list.in_order && edges.size() < list.entries.size()) {
-        auto before = bytes_upto(list, edges.front());
+    if (layout.in_order && static_cast<std::int64_t>(edges.size()) < layout.pieces()) {
+        auto before = layout.bytes_before(edges.front());
         for (std::size_t slice = 0; slice + 1 < edges.size(); ++slice) {
-            auto const upto = bytes_upto(list, edges[slice + 1]);
+            auto const upto = layout.bytes_before(edges[slice + 1]);
             counts[slice] += static_cast<std::uint64_t>(upto - before);
             before = upto;
         }
         return;
     }
-    std::size_t slice = 0;
-    for (auto const& [offset, length, buffer] : list.entries) {
-        auto begin = std::max(offset, edges.front());
-        auto const end = std::min(offset + length, edges.back());
-        while (begin < end) {
-            if (begin >= edges[slice + 1])
-                slice =
-                    static_cast<std::size_t>(std::upper_bound(edges.begin(), edges.end(), begin) - edges.begin()) - 1;
-            auto const upto = std::min(end, edges[slice + 1]);
-            counts[slice] += static_cast<std::uint64_t>(upto - begin);
-            begin = upto;
-        }
+    Cursor cursor(layout);
+    cursor.seek(edges.front());
+    while (cursor.position() < edges.back()) {
+        auto const next = std::upper_bound(edges.begin(), edges.end(), cursor.position());
+        auto& count = counts[static_cast<std::size_t>(next - edges.begin()) - 1];
+        for (Run run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
     }
 }
 
@@ -191,19 +148,7 @@ void add_bytes_between(Variables const& variables, std::vector<std::int64_t> con
                        std::vector<std::uint64_t>& counts)
 {
     for (auto const& variable : variables)
-        for (auto const& layout : variable->layouts()) {
-            if (auto const* const list = std::get_if<List>(&layout)) {
-                add_bytes_between(*list, edges, counts);
-                continue;
-            }
-            Cursor cursor(layout);
-            cursor.seek(edges.front());
-            while (cursor.position() < edges.back()) {
-                auto const next = std::upper_bound(edges.begin(), edges.end(), cursor.position());
-                auto& count = counts[static_cast<std::size_t>(next - edges.begin()) - 1];
-                for (Run run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
-            }
-        }
+        for (auto const& layout : variable->layouts()) add_bytes_between(layout, edges, counts);
 }
 
 }  // namespace tapioca::pattern

@@ -16,6 +16,11 @@ namespace tapioca::pattern {
 /// several layouts so that each is free of overlap and the later extent comes later.
 class Variable {
 public:
+    /// @pre the layouts cover every byte of the buffer once
+    Variable(std::vector<Layout> layouts, std::int64_t bytes)
+        : layouts_(std::move(layouts)), bytes_(static_cast<std::uint64_t>(bytes))
+    {
+    }
     /// `number` is the variable's number, for messages. A bad value makes a variable without data
     /// whose status() tells what is wrong.
     static Variable from_extents(std::size_t number, std::span<Extent const> extents);
@@ -28,10 +33,6 @@ public:
 
 private:
     explicit Variable(core::Status status) : status_(std::move(status)) {}
-    Variable(std::vector<Layout> layouts, std::int64_t bytes)
-        : layouts_(std::move(layouts)), bytes_(static_cast<std::uint64_t>(bytes))
-    {
-    }
 
     core::Status status_;
     std::vector<Layout> layouts_;

@@ -18,33 +18,22 @@ struct Place {
     bool operator==(Place const&) const = default;
 };
 
-inline std::vector<Place> places(pattern::Regular const& regular)
+inline std::vector<Place> places(pattern::Layout const& layout)
 {
-    std::vector<std::int64_t> starts{regular.base};
-    for (auto const& dimension : regular.dimensions) {
-        std::vector<std::int64_t> finer;
-        for (auto const start : starts)
-            for (std::int64_t i = 0; i < dimension.count; ++i) finer.push_back(start + i * dimension.step);
+    std::vector<Place> starts{{layout.base, layout.buffer}};
+    for (auto const& dimension : layout.dimensions) {
+        std::vector<Place> finer;
+        for (auto const& start : starts)
+            for (std::int64_t i = 0; i < dimension.count; ++i)
+                finer.push_back({start.file + i * dimension.step, start.buffer + i * dimension.buffer_step});
         starts = std::move(finer);
     }
     std::vector<Place> result;
-    for (auto const start : starts)
-        for (std::int64_t i = 0; i < regular.length; ++i)
-            result.push_back({start + i, static_cast<std::int64_t>(result.size())});
+    for (auto const& start : starts)
+        for (auto const& entry : layout.entries)
+            for (std::int64_t i = 0; i < entry.length; ++i)
+                result.push_back({start.file + entry.offset + i, start.buffer + entry.buffer + i});
     return result;
-}
-
-inline std::vector<Place> places(pattern::List const& list)
-{
-    std::vector<Place> result;
-    for (auto const& entry : list.entries)
-        for (std::int64_t i = 0; i < entry.length; ++i) result.push_back({entry.offset + i, entry.buffer + i});
-    return result;
-}
-
-inline std::vector<Place> places(pattern::Layout const& layout)
-{
-    return std::visit([](auto const& l) { return places(l); }, layout);
 }
 
 inline std::vector<Place> places(pattern::Run const& run)
@@ -52,7 +41,7 @@ inline std::vector<Place> places(pattern::Run const& run)
     std::vector<Place> result;
     for (std::int64_t piece = 0; piece < run.count; ++piece)
         for (std::int64_t i = 0; i < run.length; ++i)
-            result.push_back({run.offset + piece * run.stride + i, run.buffer + piece * run.length + i});
+            result.push_back({run.offset + piece * run.stride + i, run.buffer + piece * run.buffer_stride + i});
     return result;
 }
 

@@ -1,4 +1,4 @@
-// Cursor: walking regular and listed layouts, against a list of all their bytes.
+// Cursor: walking regular layouts, lists and lists in loops, against a list of all their bytes.
 #include <gtest/gtest.h>
 
 #include "support/layouts.hpp"
@@ -9,32 +9,35 @@ namespace {
 using test::pick;
 using test::Place;
 
-Regular random_regular(std::mt19937& random)
+std::vector<Layout::Entry> random_entries(std::mt19937& random, std::int64_t most)
 {
-    Regular regular;
-    regular.base = pick(random, 0, 50);
-    regular.length = pick(random, 1, 9);
-    auto span = regular.length;  // of the faster dimensions, first byte to last
-    for (auto dimensions = pick(random, 0, 4); dimensions > 0; --dimensions) {
-        Regular::Dimension const dimension{pick(random, 1, 4), span + pick(random, 0, 5)};
-        regular.dimensions.insert(regular.dimensions.begin(), dimension);
-        span += (dimension.count - 1) * dimension.step;
-    }
-    return regular;
-}
-
-List random_list(std::mt19937& random)
-{
-    List list;
+    std::vector<Layout::Entry> result;
     std::int64_t offset = pick(random, 0, 20);
-    std::int64_t buffer = 0;
-    for (auto entries = pick(random, 0, 12); entries > 0; --entries) {
+    std::int64_t buffer = pick(random, 0, 5);
+    for (auto entries = pick(random, most == 1 ? 1 : 0, most); entries > 0; --entries) {
         auto const length = pick(random, 1, 9);
-        list.entries.push_back({offset, length, buffer});
+        result.push_back({offset, length, buffer});
         offset += length + pick(random, 0, 6) * pick(random, 0, 1);
         buffer += length + pick(random, 0, 3);
     }
-    return list;
+    return result;
+}
+
+Layout random_layout(std::mt19937& random, std::int64_t most_dimensions, std::int64_t most_entries)
+{
+    Layout layout;
+    layout.base = pick(random, 0, 50);
+    layout.buffer = pick(random, 0, 50);
+    layout.entries = random_entries(random, most_entries);
+    if (layout.entries.empty()) return layout;
+    // of the faster dimensions, first byte to last
+    auto span = layout.entries.back().offset + layout.entries.back().length - layout.entries.front().offset;
+    for (auto dimensions = pick(random, 0, most_dimensions); dimensions > 0; --dimensions) {
+        Layout::Dimension const dimension{pick(random, 1, 4), span + pick(random, 0, 5), pick(random, 0, 100)};
+        layout.dimensions.insert(layout.dimensions.begin(), dimension);
+        span += (dimension.count - 1) * dimension.step;
+    }
+    return layout;
 }
 
 /// Walks the cursor from where it stands to the end with random limits.
@@ -82,18 +85,24 @@ void expect_all(Layout const& layout, std::mt19937& random)
 TEST(Cursor, WalksRandomRegularLayouts)
 {
     std::mt19937 random(1);
-    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_regular(random), random);
+    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 4, 1), random);
 }
 
 TEST(Cursor, WalksRandomLists)
 {
     std::mt19937 random(2);
-    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_list(random), random);
+    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 0, 12), random);
+}
+
+TEST(Cursor, WalksRandomListsInLoops)
+{
+    std::mt19937 random(3);
+    for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 3, 4), random);
 }
 
 TEST(Cursor, CutsAPieceAtTheLimit)
 {
-    Layout const layout = List{{{10, 10, 0}, {30, 5, 10}}};
+    Layout const layout{0, 0, {}, {{10, 10, 0}, {30, 5, 10}}};
     Cursor cursor(layout);
     pattern::Run run;
     ASSERT_TRUE(cursor.next(13, run));
@@ -108,7 +117,7 @@ TEST(Cursor, CutsAPieceAtTheLimit)
 
 TEST(Cursor, TakesARowOfEqualPiecesAtOnce)
 {
-    Layout const layout = Regular{100, 8, {{3, 1000}, {5, 16}}};
+    Layout const layout{100, 0, {{3, 1000, 40}, {5, 16, 8}}, {{0, 8, 0}}};
     Cursor cursor(layout);
     pattern::Run run;
     ASSERT_TRUE(cursor.next(no_offset, run));
@@ -123,8 +132,8 @@ TEST(Cursor, TakesARowOfEqualPiecesAtOnce)
 TEST(Cursor, ReachesTheLastOffsetThereIs)
 {
     constexpr auto last = no_offset;
-    Layout const listed = List{{{last - 7, 7, 0}}};
-    Layout const regular = Regular{last - 70, 7, {{10, 7}}};
+    Layout const listed{0, 0, {}, {{last - 7, 7, 0}}};
+    Layout const regular{last - 70, 0, {{10, 7, 7}}, {{0, 7, 0}}};
     for (auto const* const layout : {&listed, &regular}) {
         Cursor cursor(*layout);
         cursor.seek(last - 3);
