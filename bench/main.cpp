@@ -79,6 +79,7 @@ void add_moving(CLI::App& verb, Arguments& a)
     verb.add_option("--switches", a.setup.switches, "ranks sit behind so many, in equal parts: print what must cross")
         ->check(CLI::Range(1, 100000))
         ->option_text("N [1]");
+    verb.add_flag("--dropin", a.setup.dropin, "MPI-IO a second time, through the drop-in library");
     verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
     verb.add_flag("--write-only", a.write_only, "do not read");
     verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload");
@@ -151,6 +152,8 @@ int run(CLI::App const& app, Arguments& a)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (rank == 0) print_mpi();
+    if (a.setup.dropin && !bench::dropin_is_loaded(a.setup.directory))
+        throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
     if (app.got_subcommand("election")) return run_election(a, rank, ranks);
     std::vector<bench::Cell> cells;
     auto const list = workloads(app, a);
@@ -250,8 +253,8 @@ int main(int argc, char** argv)
     for (auto* const verb : {hacc, interleaved, array1d, election}) add_general(*verb, a);
     for (auto* const verb : {hacc, interleaved, array1d}) add_moving(*verb, a);
     CLI11_PARSE(app, argc, argv);
-    if (a.setup.methods.empty())
-        a.setup.methods = a.declare == "list" ? std::vector<std::string>{"tapioca", "limit"} : bench::method_names();
+    if (a.setup.methods.empty()) a.setup.methods = bench::method_names();
+    if (a.setup.dropin) a.setup.methods = bench::with_dropin(a.setup.methods);
 
     a.setup.read = !a.write_only;
     if (!a.json.empty() && !std::ofstream(a.json, std::ios::app)) {

@@ -99,6 +99,7 @@ public:
                 MPI_Barrier(comm_);
             }
         Outcome outcome;
+        if (setup_.dropin) outcome.unused = open_unused();
         for (char const* op : {"write", "read"})
             for (char const* phase : {"cold", "steady"})
                 for (auto const& name : setup_.methods)
@@ -213,6 +214,19 @@ private:
         verified = everywhere(comm_, verified);
         record(method, "read", "cold", cold, verified);
         record(method, "read", "steady", steady, verified);
+    }
+
+    Unused open_unused()
+    {
+        constexpr int times = 20;
+        Unused unused;
+        next_path();
+        (void)open_and_close(comm_, path_, false, 1);  // the file is there from now on
+        for (int repetition = 0; repetition < setup_.repetitions; ++repetition)
+            for (bool const through : {false, true})
+                (through ? unused.through : unused.alone).push_back(open_and_close(comm_, path_, through, times));
+        if (rank_ == 0) ::unlink(path_.c_str());
+        return unused;
     }
 
     void clear(Method const& method)

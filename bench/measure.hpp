@@ -20,6 +20,7 @@ struct Setup {
     std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
     double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: not known
     int switches = 1;             ///< behind which the ranks sit, in equal parts
+    bool dropin = false;          ///< MPI-IO also through the drop-in library
     /// Called on rank 0 before each piece of work: method, repetition.
     std::function<void(std::string const&, int)> progress;
 };
@@ -65,8 +66,14 @@ struct Network {
     [[nodiscard]] double allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const;
 };
 
+/// Seconds to open and close a file that nobody uses, one per repetition.
+struct Unused {
+    Spread alone, through;
+};
+
 struct Outcome {
     std::vector<Cell> cells;
+    std::optional<Unused> unused;  ///< with the drop-in library
     Network write, read;
     DeclareCost declare;
     Breakdown breakdown;

@@ -11,6 +11,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "timing.hpp"
+
 namespace bench {
 
 namespace {
@@ -68,32 +70,66 @@ void check_mpi(int code, char const* call)
     throw std::runtime_error(fmt::format("{}: {}", call, text));
 }
 
-/// MPI-IO: one call per variable; blocks through a file view, whose pointer moves on from step to step.
+/// MPI_INFO_NULL, or the hint that keeps the drop-in library away.
+class Hints {
+public:
+    explicit Hints(bool through)
+    {
+        if (through) return;
+        MPI_Info_create(&info_);
+        MPI_Info_set(info_, "tapioca", "false");
+    }
+    Hints(Hints const&) = delete;
+    Hints& operator=(Hints const&) = delete;
+    ~Hints()
+    {
+        if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+    }
+    [[nodiscard]] MPI_Info info() const { return info_; }
+
+private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// MPI-IO: one call per variable; blocks through a file view, whose pointer moves on from step to step. Alone, or
+/// `through` the drop-in library.
 class MpiIo final : public Method {
 public:
-    MpiIo(MPI_Comm comm, Workload const& workload, bool collective)
-        : comm_(comm), workload_(workload), collective_(collective)
+    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through)
+        : comm_(comm), workload_(workload), collective_(collective), through_(through)
     {
         for (auto const& variable : workload.variables)
             if (variable.bytes() > INT_MAX)
                 throw std::runtime_error(
                     "MPI-IO methods take at most 2 GiB per rank and variable: choose smaller sizes");
     }
-    [[nodiscard]] std::string name() const override { return collective_ ? "collective" : "independent"; }
+    [[nodiscard]] std::string name() const override
+    {
+        return std::string(collective_ ? "collective" : "independent") + (through_ ? dropin_suffix : "");
+    }
 
     void open(std::string const& path, bool writing) override
     {
         writing_ = writing;
         int const mode = writing ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
-        check_mpi(MPI_File_open(comm_, path.c_str(), mode, MPI_INFO_NULL, &file_), "MPI_File_open");
+        Hints const hints(through_);
+        check_mpi(MPI_File_open(comm_, path.c_str(), mode, hints.info(), &file_), "MPI_File_open");
         if (!with_view()) return;
         auto const& variable = workload_.variables[0];
-        MPI_Datatype block = MPI_DATATYPE_NULL;
-        MPI_Type_contiguous(static_cast<int>(variable.length), MPI_BYTE, &block);
-        MPI_Type_create_resized(block, 0, variable.stride, &filetype_);
+        bool const listed = !workload_.extents.empty();
+        MPI_Datatype tile = MPI_DATATYPE_NULL;
+        if (listed) {
+            std::vector<MPI_Aint> offsets;
+            for (auto const& extent : workload_.extents) offsets.push_back(extent.offset);
+            MPI_Type_create_hindexed_block(static_cast<int>(offsets.size()), static_cast<int>(variable.length),
+                                           offsets.data(), MPI_BYTE, &tile);
+        } else {
+            MPI_Type_contiguous(static_cast<int>(variable.length), MPI_BYTE, &tile);
+        }
+        MPI_Type_create_resized(tile, 0, listed ? workload_.step_bytes : variable.stride, &filetype_);
         MPI_Type_commit(&filetype_);
-        MPI_Type_free(&block);
-        check_mpi(MPI_File_set_view(file_, variable.offset, MPI_BYTE, filetype_, "native", MPI_INFO_NULL),
+        MPI_Type_free(&tile);
+        check_mpi(MPI_File_set_view(file_, listed ? 0 : variable.offset, MPI_BYTE, filetype_, "native", MPI_INFO_NULL),
                   "MPI_File_set_view");
     }
     void move(int step, Buffers& buffers) override
@@ -128,6 +164,7 @@ private:
     MPI_Comm comm_;
     Workload const& workload_;
     bool collective_;
+    bool through_;
     bool writing_ = false;
     MPI_File file_ = MPI_FILE_NULL;
     MPI_Datatype filetype_ = MPI_DATATYPE_NULL;
@@ -196,12 +233,57 @@ std::vector<std::string> const& method_names()
     return names;
 }
 
+std::vector<std::string> with_dropin(std::vector<std::string> const& methods)
+{
+    std::vector<std::string> all;
+    for (auto const& method : methods) {
+        all.push_back(method);
+        if (method == "collective" || method == "independent") all.push_back(method + dropin_suffix);
+    }
+    return all;
+}
+
+bool dropin_is_loaded(std::string const& directory)
+{
+    auto const path = fmt::format("{}/tapioca-bench.probe.{}", directory, ::getpid());
+    MPI_File file = MPI_FILE_NULL;
+    check_mpi(MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                            MPI_INFO_NULL, &file),
+              "MPI_File_open");
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_File_get_info(file, &info);
+    char value[16] = {};
+    int found = 0;
+    MPI_Info_get(info, "tapioca", sizeof value - 1, value, &found);
+    MPI_Info_free(&info);
+    MPI_File_close(&file);
+    return found != 0;
+}
+
+double open_and_close(MPI_Comm comm, std::string const& path, bool through, int times)
+{
+    Hints const hints(through);
+    return timed(comm,
+                 [&] {
+                     for (int i = 0; i < times; ++i) {
+                         MPI_File file = MPI_FILE_NULL;
+                         check_mpi(
+                             MPI_File_open(comm, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, hints.info(), &file),
+                             "MPI_File_open");
+                         check_mpi(MPI_File_close(&file), "MPI_File_close");
+                     }
+                 }) /
+           times;
+}
+
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
                                     std::int64_t limit_call)
 {
     if (name == "tapioca") return std::make_unique<Tapioca>(comm, workload);
-    if (name == "collective") return std::make_unique<MpiIo>(comm, workload, true);
-    if (name == "independent") return std::make_unique<MpiIo>(comm, workload, false);
+    for (bool const collective : {true, false})
+        for (bool const through : {false, true})
+            if (name == std::string(collective ? "collective" : "independent") + (through ? dropin_suffix : ""))
+                return std::make_unique<MpiIo>(comm, workload, collective, through);
     if (name == "limit") return std::make_unique<Limit>(comm, workload, limit_call);
     throw std::runtime_error("unknown method " + name);
 }

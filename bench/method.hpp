@@ -26,11 +26,20 @@ public:
     virtual void close() = 0;
 };
 
-/// "tapioca", "collective", "independent" or "limit", which makes calls of at most `limit_call` bytes (0: the whole
-/// piece). Throws std::runtime_error for another name.
+/// MPI-IO through the drop-in library.
+inline constexpr char const* dropin_suffix = "-dropin";
+
+/// "tapioca", "collective", "independent" (both also with dropin_suffix) or "limit", which makes calls of at most
+/// `limit_call` bytes (0: the whole piece). Throws std::runtime_error for another name.
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
                                     std::int64_t limit_call);
 std::vector<std::string> const& method_names();
+/// Each MPI-IO method twice.
+std::vector<std::string> with_dropin(std::vector<std::string> const& methods);
+/// Whether the drop-in library was loaded into this process. Local; makes a file in `directory` for a moment.
+bool dropin_is_loaded(std::string const& directory);
+/// Seconds to open and close a file that nobody uses, on average. Collective.
+double open_and_close(MPI_Comm comm, std::string const& path, bool through, int times);
 
 /// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.
 struct Declaration {

@@ -39,6 +39,7 @@ std::string label(std::string const& method)
 {
     if (method == "tapioca") return "TAPIOCA";
     if (method == "limit") return "limit (pwrite/pread)";
+    if (method.ends_with(dropin_suffix)) return "  through TAPIOCA";
     return "MPI-IO " + method;
 }
 
@@ -105,6 +106,12 @@ std::string table(std::string const& title, Outcome const& outcome, double link_
                         cell.verified ? "" : "  WRONG DATA");
         group = this_group;
     }
+    if (outcome.unused)
+        text += fmt::format(
+            "  opening and closing a file that nobody uses: MPI-IO alone {:.1f} us, through TAPIOCA {:.1f} us, "
+            "{:.2f}x\n",
+            outcome.unused->alone.median() * 1e6, outcome.unused->through.median() * 1e6,
+            outcome.unused->through.median() / outcome.unused->alone.median());
     for (auto const& cell : outcome.cells)
         if (cell.must_cross_bytes && cell.phase == "cold")
             text += fmt::format("  switches, {}: {:.3f} MB must cross between them, wherever the aggregators are\n",
