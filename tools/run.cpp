@@ -135,7 +135,7 @@ core::Result<Library> choose(std::optional<Mpi> const& wanted, std::string const
     auto const preset = wanted->family == Family::open_mpi ? "openmpi" : "mpich";
     return core::fail(
         Errc::unsupported,
-        fmt::format("{} is built on {}, this tapioca on {}: {}", whose, wanted->describe(), fmt::join(ours, " and "),
+        fmt::format("{} {}, this tapioca is built on {}: {}", whose, wanted->describe(), fmt::join(ours, " and "),
                     wanted->family == Family::unknown
                         ? "TAPIOCA has libraries for Open MPI from 3.0 and for the MPICH ABI only"
                         : fmt::format("build TAPIOCA's preset {} and use its tapioca, or install its library as "
@@ -260,7 +260,8 @@ int run(std::vector<std::string> const& words)
     auto const seen = look_at(*command);
     if (!seen) return fail(seen.error().text);
     auto const of_launcher = mpi_of_launcher(kind);
-    auto const library = choose(seen->mpi ? seen->mpi : of_launcher, seen->mpi ? seen->shown : first);
+    auto const library = choose(seen->mpi ? seen->mpi : of_launcher,
+                                seen->mpi ? seen->shown + " is built on" : first + " starts programs of");
     if (!library) return fail(library.error().text);
     if (library->path.find_first_of(": ") != std::string::npos)
         return fail(

@@ -10,12 +10,17 @@ launcher=("$@")
 unset LD_PRELOAD SLURM_EXPORT_ENV TAPIOCA_REPORT
 
 # Without the library in the build a stub of its name will do: what counts here is where it is loaded.
+echo '#include <mpi.h>
+int tapioca_stub(void) { return MPI_Initialized(&(int){0}); }' >stub.c
+"$mpicc" -shared -fPIC -o stub.so stub.c
+installed() { # FOLDER LIBRARY: the command with another library
+    mkdir -p "$1/bin" "$1/lib"
+    cp "$built/tapioca" "$1/bin"
+    cp "$2" "$1/lib/libtapioca_mpiio.so"
+}
+built=$bin
 if [ ! -e "$bin/../lib/libtapioca_mpiio.so" ]; then
-    mkdir -p inst/bin inst/lib
-    cp "$bin/tapioca" inst/bin
-    echo '#include <mpi.h>
-    int tapioca_stub(void) { return MPI_Initialized(&(int){0}); }' >stub.c
-    "$mpicc" -shared -fPIC -o inst/lib/libtapioca_mpiio.so stub.c
+    installed inst stub.so
     bin=$work/inst/bin
 fi
 library=$(readlink -f "$bin/../lib")/libtapioca_mpiio.so
@@ -158,12 +163,31 @@ for mpi in libmpi.so.40 libmpich.so.12 libmpi.so.12 libmpi.so.20; do
 done
 refused 'on_libmpi.so.20 is built on another MPI (libmpi.so.20)' -- "${launcher[@]}" -n 2 ./on_libmpi.so.20
 if $is_open_mpi; then
-    refused 'is built on MPICH (libmpich.so.12), this tapioca on Open MPI (libmpi.so.40)' -- ./on_libmpich.so.12
+    refused 'is built on MPICH (libmpich.so.12), this tapioca is built on Open MPI (libmpi.so.40)' -- ./on_libmpich.so.12
     refused 'preset mpich' -- ./on_libmpi.so.12
     refused './on_libmpi.so.12 on MPICH' -- "${launcher[@]}" -n 1 ./app : -n 1 ./on_libmpi.so.12
 else
-    refused 'is built on Open MPI (libmpi.so.40), this tapioca on MPICH' -- ./on_libmpi.so.40
+    refused 'is built on Open MPI (libmpi.so.40), this tapioca is built on MPICH' -- ./on_libmpi.so.40
     shown "$ours ./on_libmpi.so.12" --dry-run -- ./on_libmpi.so.12
 fi
+# Libraries that the user preloads are not the program's.
+LD_PRELOAD=$work/libmpi.so.20.dir/libmpi.so.20 shown "^$ours:$work/libmpi.so.20.dir/" --dry-run -- ./app
+
+# Libraries that are missing, cannot be loaded or named, or lie beside.
+printf 'int gone;' | cc -shared -fPIC -x c -Wl,-soname,libgone.so -o libgone.so -
+"$mpicc" -shared -fPIC -Wl,--no-as-needed -o needs.so stub.c libgone.so
+installed broken needs.so
+bin=$work/broken/bin refused 'needs libgone.so, which is not found' -- ./app
+rm broken/lib/libtapioca_mpiio.so
+bin=$work/broken/bin refused 'libtapioca_mpiio.so is not in ../lib' -- ./app
+installed 'a blank' stub.so
+bin="$work/a blank/bin" refused 'cannot name a file with a blank' -- ./app
+installed beside stub.so
+mkdir -p beside/lib/tapioca/openmpi beside/lib/tapioca/mpich
+other=$($is_open_mpi && echo libmpich.so.12 || echo libmpi.so.40)
+of_other=beside/lib/tapioca/$($is_open_mpi && echo mpich || echo openmpi)/libtapioca_mpiio.so
+cc -shared -fPIC -Wl,--no-as-needed,-rpath,"$work/$other.dir" -o $of_other mpi.c $other.dir/$other
+bin=$work/beside/bin shown "^LD_PRELOAD=$work/$of_other ./on_" --dry-run -- ./on_$other
+bin=$work/beside/bin shown "^LD_PRELOAD=$work/beside/lib/libtapioca_mpiio.so ./app" --dry-run -- ./app
 shown 'same path everywhere' --help
 echo "tapioca run: ok"
