@@ -8,6 +8,7 @@
 #include "info.hpp"
 #include "launch.hpp"
 #include "plan.hpp"
+#include "run.hpp"
 
 namespace {
 
@@ -18,6 +19,8 @@ char const* const usage =
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
+    "  tapioca run [--report FILE] [--set NAME=VALUE]... [--dry-run] -- LAUNCHER ARGUMENTS PROGRAM ARGUMENTS\n"
+    "      runs a program that uses MPI-IO, unchanged, with TAPIOCA in its ranks: -- mpiexec -n 64 ./app\n"
     "  tapioca plan --platform NAME --nodes N --ppn K --workload W [OPTIONS]\n"
     "      the plan of a job that does not run: aggregators, tiers, costs; --explain, --compare, --json, --svg\n"
     "  tapioca info [--platform NAME] [--dir DIR] [--json]\n"
@@ -32,7 +35,8 @@ char const* const usage =
     "Examples\n"
     "  tapioca bench -n 4 hacc --particles 25000 --layout aos\n"
     "  tapioca bench -n 4 interleaved --block 64,1K,16K --dir /dev/shm --json cells.json\n"
-    "  tapioca bench interleaved --help\n";
+    "  tapioca bench interleaved --help\n"
+    "  tapioca run -- mpiexec -n 64 ./app\n";
 
 bool wants_help(std::vector<std::string> const& words)
 {
@@ -75,6 +79,7 @@ int main(int argc, char** argv)
     }
     if (words[0] == "bench") return bench({words.begin() + 1, words.end()});
     if (words[0] == "calibrate") return calibrate({words.begin() + 1, words.end()});
+    if (words[0] == "run") return run({words.begin() + 1, words.end()});
     if (words[0] == "plan") return plan({words.begin() + 1, words.end()});
     if (words[0] == "info") return info({words.begin() + 1, words.end()});
     return fail(fmt::format("unknown command {}: try tapioca --help", words[0]));
