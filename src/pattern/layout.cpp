@@ -65,10 +65,11 @@ void Cursor::go_to(Layout::Spot spot)
     auto rest = spot.tile;
     for (auto d = layout_->dimensions.size(); d-- > 0;) {
         auto const& dimension = layout_->dimensions[d];
-        auto const index = d == 0 ? rest : rest % dimension.count;
+        auto const whole = d == 0 ? 0 : rest / dimension.count;
+        auto const index = rest - whole * dimension.count;
         tile_offset_ += index * dimension.step;
         tile_buffer_ += index * dimension.buffer_step;
-        if (d > 0) rest /= dimension.count;
+        rest = whole;
     }
     position_ = tile_offset_ + layout_->entries[spot.entry].offset + spot.skip;
 }

@@ -31,6 +31,11 @@ std::int64_t bits_of(Layout const& layout)
 std::uint64_t edges_of(Layout const& layout)
 {
     std::uint64_t edges = 0;
+    if (layout.dimensions.empty()) {  // a list may be long: without a cursor
+        for (auto const& entry : layout.entries)
+            edges += mix(layout.base + entry.offset) - mix(layout.base + entry.offset + entry.length);
+        return edges;
+    }
     Cursor cursor(layout);
     for (Run run; cursor.next(no_offset, run);)
         for (std::int64_t i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride)

@@ -197,6 +197,22 @@ Typemap Typemap::loop(std::int64_t count, std::int64_t step, Typemap const& map)
     return Typemap(node_of_gathered(std::move(entries)), map.origin_);
 }
 
+Typemap Typemap::list(std::vector<Block> const& blocks)
+{
+    Entries entries;
+    entries.reserve(blocks.size());
+    std::int64_t data = 0;
+    for (auto const& [displacement, length] : blocks) {
+        if (length <= 0) continue;
+        append(entries, {displacement, length, data});
+        data += length;
+    }
+    if (entries.empty()) return {};
+    entries.shrink_to_fit();
+    auto const origin = entries[0].offset;
+    return Typemap(node_of_gathered(std::move(entries)), origin);
+}
+
 namespace {
 
 /// Takes parts one by one; lists that follow each other become one.

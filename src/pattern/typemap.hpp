@@ -18,6 +18,10 @@ class Typemap {
 public:
     struct Node;
     struct Part;
+    struct Block {
+        std::int64_t displacement;
+        std::int64_t length;
+    };
 
     /// No bytes at all.
     Typemap();
@@ -25,6 +29,8 @@ public:
     static Typemap block(std::int64_t length);
     /// `count` times `map`, `step` bytes apart (may be negative or 0).
     static Typemap loop(std::int64_t count, std::int64_t step, Typemap const& map);
+    /// Blocks one after the other; less work than a sequence of them.
+    static Typemap list(std::vector<Block> const& blocks);
     /// Parts one after the other in data order.
     static Typemap sequence(std::vector<Part> const& parts);
     [[nodiscard]] Typemap shifted(std::int64_t displacement) const;

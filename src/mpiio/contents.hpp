@@ -1,0 +1,35 @@
+// Contents: what MPI tells of how a datatype was made, in one form for all constructors and counts of any size.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace tapioca::mpiio {
+
+/// Numbers are in the order of the constructor's arguments: displacements in bytes among the addresses, all else among
+/// the integers. Owns the datatypes that MPI hands out with them.
+struct Contents {
+    Contents() = default;
+    Contents(Contents const&) = delete;
+    Contents& operator=(Contents const&) = delete;
+    Contents(Contents&& other) noexcept;
+    Contents& operator=(Contents&&) = delete;
+    ~Contents();
+
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<std::int64_t> integers;
+    std::vector<std::int64_t> addresses;
+    std::vector<MPI_Datatype> types;
+};
+
+/// Local.
+core::Result<Contents> contents_of(MPI_Datatype type);
+
+/// One that MPI has by itself, and that must not be freed.
+bool predefined(MPI_Datatype type);
+
+}  // namespace tapioca::mpiio
