@@ -189,6 +189,7 @@ Variable variable_of(std::size_t /*number*/, Access const& access, std::int64_t 
 {
     auto const& [tile, extent, phase, bytes] = access.shape;
     if (bytes == 0) return {{}, 0};
+    if (tile.contiguous() && extent == tile.bytes()) return {{{access.origin, 0, {}, {{0, bytes, 0}}}}, bytes};
     auto const start = access.origin - tile.root()->offset_of(phase);
     Cutter cutter;
     cutter.cut_turns(tile.root(), extent, start, phase, phase + bytes, 0);

@@ -1,0 +1,242 @@
+// A collective call: look at it, decide with the other ranks in one reduction, then run it on the engine.
+#include <array>
+#include <limits>
+#include <new>
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include "api/c_face.hpp"
+#include "mpiio/datatype.hpp"
+#include "mpiio/device_memory.hpp"
+#include "mpiio/open_file.hpp"
+#include "mpiio/originals.hpp"
+
+namespace tapioca::mpiio {
+
+struct OpenFile::Part {
+    std::string obstacle;  ///< why this rank cannot take part
+    std::int64_t bytes = 0;
+    MPI_Offset offset = 0;  ///< in etypes
+    pattern::Access access;
+    pattern::Typemap memory;
+    std::unique_ptr<std::byte[]> packed;  ///< where the memory has gaps
+    std::byte* data = nullptr;            ///< the bytes, packed
+};
+
+struct OpenFile::Decision {
+    bool served = false;
+    bool empty = false;                ///< nobody moves anything
+    std::optional<std::size_t> known;  ///< a plan that fits
+    std::int64_t shift = 0;            ///< by which the plan is to be moved
+};
+
+namespace {
+
+/// File systems whose clients see each other's writes, and that one node's ranks may share through its page cache.
+bool is_served(std::string const& storage)
+{
+    return storage != "nfs" && storage != "smb" && storage != "9p" && storage != "fuse" && storage != "unknown";
+}
+
+constexpr auto no_match = std::numeric_limits<std::int64_t>::min();
+constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+std::string OpenFile::why_never(Direction direction) const
+{
+    if (!off_.empty()) return off_;
+    if (atomic_) return "atomic mode";
+    if (!bad_view_.empty()) return bad_view_;
+    if (direction == Direction::write && (amode_ & MPI_MODE_RDONLY)) return "writing to a file opened for reading";
+    if (direction == Direction::read && (amode_ & MPI_MODE_WRONLY)) return "reading from a file opened for writing";
+    return {};
+}
+
+/// Local. Whatever is wrong with the arguments is left for the MPI library to say.
+OpenFile::Part OpenFile::look_at(Request const& request) const
+{
+    Part part;
+    auto const cannot = [&part](std::string why) {
+        part.obstacle = std::move(why);
+        part.bytes = 0;
+    };
+    if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return cannot("invalid arguments"), std::move(part);
+
+    auto const element = datatype_of(request.type);
+    if (!element) return cannot(element.error().text), std::move(part);
+    if (__builtin_mul_overflow(element->map.bytes(), static_cast<std::int64_t>(request.count), &part.bytes))
+        return cannot("invalid arguments"), std::move(part);
+
+    if (request.offset)
+        part.offset = *request.offset;
+    else if (PMPI_File_get_position(handle_, &part.offset) != MPI_SUCCESS)
+        return cannot("no position"), std::move(part);
+    std::int64_t from = 0;
+    if (part.offset < 0 || part.bytes % etype_bytes_ != 0 ||
+        __builtin_mul_overflow(static_cast<std::int64_t>(part.offset), etype_bytes_, &from))
+        return cannot("invalid arguments"), std::move(part);
+    if (part.bytes == 0) return part;
+    auto access = pattern::access_of(view_, from, part.bytes);
+    if (!access) return cannot(access.error().text), std::move(part);
+    part.access = std::move(*access);
+
+    part.memory = pattern::Typemap::loop(request.count, element->extent, element->map);
+    auto* const base = static_cast<std::byte*>(request.buffer);
+    part.data = base + part.memory.begin();
+    if (in_device_memory(part.data)) return cannot("a buffer in the memory of a GPU"), std::move(part);
+    if (part.memory.contiguous()) return part;
+    part.packed.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(part.bytes)]);
+    if (!part.packed) return cannot("no memory to pack the data"), std::move(part);
+    part.data = part.packed.get();
+    return part;
+}
+
+/// Collective.
+void OpenFile::give_up(std::string const& why)
+{
+    off_ = why;
+    if (!file_) return;
+    try {
+        file_->close();
+    } catch (Error const&) {  // nothing was written through it that its step did not answer for
+    }
+    file_.reset();
+}
+
+/// Opens the file for the engine on all ranks, the same that the MPI library has open. Collective.
+bool OpenFile::open_engine()
+{
+    seat_->settle(*bench_);
+    try {
+        file_ = File::open(bench_->comm, path_, (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update, {}, hints_);
+    } catch (Error const& error) {
+        if (error.code() == Errc::setting) warn(error.what());
+        give_up(error.what());
+        return false;
+    }
+    auto& state = api::Inside::of(*file_);
+    if (!is_served(state.storage.name)) {
+        give_up(fmt::format("file system {}", state.storage.name));
+        return false;
+    }
+    // The name may mean another file by now, or none. Everybody opens it, so that nobody asks for the name again.
+    auto const expected = state.pool->broadcast(std::to_string(inode_));
+    auto status = expected ? core::Status() : tl::unexpected(expected.error());
+    auto* const target = state.target();
+    struct stat found = {};
+    if (!target)
+        core::keep_first(status, state.target_status());
+    else if (status && (::fstat(target::descriptor(*target), &found) != 0 || std::to_string(found.st_ino) != *expected))
+        core::keep_first(status, core::fail(Errc::not_found, "the file was renamed or replaced"));
+    status = state.pool->agree(status);
+    if (!status) give_up(status.error().text);
+    auto const& storage = state.storage;
+    conditions_ = fmt::format("{} {} {} {} {}", storage.name, storage.block_bytes, storage.stripe_bytes,
+                              storage.stripe_count, settings::pack(state.settings));
+    return status.has_value();
+}
+
+/// One reduction over all ranks. Collective.
+OpenFile::Decision OpenFile::decide(Part const& part)
+{
+    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), and for every
+    // known plan the shift that makes it fit, as it is and negated: if these agree, so do all ranks.
+    std::array<std::int64_t, 2 + 2 * Bench::most_known> values;
+    values.fill(no_match);
+    values[0] = part.obstacle.empty() ? 1 : 0;
+    values[1] = -part.bytes;
+    for (std::size_t i = 0; i < bench_->known.size(); ++i) {
+        auto const& known = bench_->known[i];
+        if (known.conditions != conditions_ || known.shape != part.access.shape) continue;
+        auto const shift = part.access.origin - known.origin;
+        values[2 + 2 * i] = part.bytes == 0 ? any_shift : shift;
+        values[3 + 2 * i] = part.bytes == 0 ? any_shift : -shift;
+    }
+    auto const status = api::Inside::of(*file_).pool->least(values);
+    Decision decision;
+    decision.served = status.has_value() && values[0] == 1;
+    decision.empty = values[1] == 0;
+    for (std::size_t i = 0; i < bench_->known.size() && !decision.known; ++i) {
+        auto const least = values[2 + 2 * i];
+        if (least == no_match || values[3 + 2 * i] == no_match || least != -values[3 + 2 * i]) continue;
+        decision.known = i;
+        decision.shift = least;
+    }
+    return decision;
+}
+
+Outcome OpenFile::serve(Request const& request)
+{
+    if (auto const why = why_never(request.direction); !why.empty()) {  // the same on all ranks
+        calls_.passed(request.call, why);
+        return {};
+    }
+    Within const within;
+    if (!file_ && !open_engine()) {
+        calls_.passed(request.call, off_);
+        return {};
+    }
+    auto part = look_at(request);
+    auto const decision = decide(part);
+    if (!decision.served) {
+        calls_.passed(request.call, part.obstacle.empty() ? "another rank's data" : part.obstacle);
+        return {};
+    }
+    auto outcome = run(request, part, decision);
+    if (!outcome.served) {
+        calls_.passed(request.call, off_);
+        return outcome;
+    }
+    calls_.served(request.call);
+    if (!request.offset && part.bytes > 0)
+        PMPI_File_seek(handle_, part.offset + part.bytes / etype_bytes_, MPI_SEEK_SET);
+    return outcome;
+}
+
+/// Plans a step for this request and keeps it in place of the oldest. Collective.
+std::size_t OpenFile::declare(Part const& part)
+{
+    auto variable = std::make_shared<pattern::Variable const>(pattern::variable_of(0, part.access));
+    auto step = api::declare(api::Inside::shared(*file_), {std::move(variable)});
+    auto& known = bench_->known;
+    auto const place = known.size() < Bench::most_known ? known.size() : bench_->oldest++ % Bench::most_known;
+    if (place == known.size()) known.emplace_back();
+    known[place] = {part.access.shape, part.access.origin, conditions_, std::move(step)};
+    return place;
+}
+
+/// Collective. An error before anything is moved leaves the file to the MPI library.
+Outcome OpenFile::run(Request const& request, Part& part, Decision const& decision)
+{
+    Outcome outcome{true, MPI_SUCCESS, 0};
+    if (decision.empty) return outcome;
+    bool const writing = request.direction == Direction::write;
+    bool moving = false;
+    try {
+        auto const place = decision.known ? *decision.known : declare(part);
+        auto& step = *bench_->known[place].step;
+        if (&step.file() != api::Inside::shared(*file_).get()) step.retarget(api::Inside::shared(*file_));
+        step.rebase(decision.known ? decision.shift : 0);
+        if (writing && part.packed)
+            pattern::pack(part.memory, static_cast<std::byte const*>(request.buffer), 0, part.bytes, part.data);
+        if (part.bytes > 0)
+            step.supply(0, part.data, static_cast<std::size_t>(part.bytes), writing ? api::Op::write : api::Op::read);
+        step.start(false);
+        moving = true;
+        auto const moved = step.wait();
+        outcome.bytes = static_cast<std::int64_t>(moved.bytes);
+    } catch (Error const& error) {
+        if (!moving) {
+            give_up(error.what());
+            return {};
+        }
+        outcome.error = class_of(error);
+    }
+    if (!writing && part.packed)
+        pattern::unpack(part.memory, static_cast<std::byte*>(request.buffer), 0, outcome.bytes, part.data);
+    return outcome;
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,119 @@
+#include "mpiio/device_memory.hpp"
+
+#include <mutex>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <link.h>
+
+namespace tapioca::mpiio {
+
+namespace {
+
+// The few declarations needed of cuda.h and hip_runtime_api.h: neither is required to build or to run.
+using CuPointerGetAttribute = int (*)(void* data, int attribute, unsigned long long address);
+constexpr int cu_memory_type = 2;
+constexpr unsigned cu_device = 2;
+constexpr int cu_is_managed = 8;
+
+struct HipAttributes {
+    int type;
+    int device;
+    void* device_pointer;
+    void* host_pointer;
+    int is_managed;
+    unsigned flags;
+    char room[64];  // for versions with more members
+};
+using HipPointerGetAttributes = int (*)(HipAttributes* attributes, void const* address);
+using HipGetLastError = int (*)();
+constexpr int hip_device = 2;      // since version 6; 1 before
+constexpr int hip_device_old = 1;  // 1 is host memory since then, for which host_pointer is set
+
+/// What the program has loaded of these, in whatever way and however late.
+struct Runtimes {
+    CuPointerGetAttribute cuda = nullptr;
+    HipPointerGetAttributes hip = nullptr;
+    HipGetLastError hip_forget = nullptr;
+};
+
+struct Search {
+    Runtimes found;
+    unsigned long long loads = 0;  ///< libraries loaded up to the last search
+};
+
+template <class Function>
+void take(Function& function, char const* library, char const* name)
+{
+    void* const handle = ::dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return;
+    function = reinterpret_cast<Function>(::dlsym(handle, name));
+    ::dlclose(handle);  // the program's own handle keeps it
+}
+
+int look_at_library(dl_phdr_info* info, std::size_t /*bytes*/, void* data)
+{
+    auto& search = *static_cast<Search*>(data);
+    if (info->dlpi_adds == search.loads) return 1;  // nothing new
+    std::string_view const path(info->dlpi_name ? info->dlpi_name : "");
+    auto const name = path.substr(path.rfind('/') + 1);
+    if (name.starts_with("libcuda.so")) take(search.found.cuda, info->dlpi_name, "cuPointerGetAttribute");
+    if (name.starts_with("libamdhip64.so")) {
+        take(search.found.hip, info->dlpi_name, "hipPointerGetAttributes");
+        take(search.found.hip_forget, info->dlpi_name, "hipGetLastError");
+    }
+    return 0;
+}
+
+int count_loads(dl_phdr_info* info, std::size_t /*bytes*/, void* loads)
+{
+    *static_cast<unsigned long long*>(loads) = info->dlpi_adds;
+    return 1;
+}
+
+/// Cheap where no library was loaded since the last call.
+Runtimes runtimes()
+{
+    static std::mutex mutex;
+    static Search search;
+    std::lock_guard const lock(mutex);
+    unsigned long long loads = 0;
+    ::dl_iterate_phdr(count_loads, &loads);
+    if (loads != search.loads) {
+        ::dl_iterate_phdr(look_at_library, &search);
+        search.loads = loads;
+    }
+    return search.found;
+}
+
+bool in_cuda(CuPointerGetAttribute ask, void const* address)
+{
+    auto const number = reinterpret_cast<unsigned long long>(address);
+    unsigned type = 0;
+    if (ask(&type, cu_memory_type, number) != 0 || type != cu_device) return false;
+    unsigned managed = 0;  // the processor reaches that, too
+    return ask(&managed, cu_is_managed, number) != 0 || managed == 0;
+}
+
+bool in_hip(Runtimes const& found, void const* address)
+{
+    HipAttributes attributes = {};
+    if (found.hip(&attributes, address) != 0) {
+        if (found.hip_forget) (void)found.hip_forget();
+        return false;
+    }
+    bool const device =
+        attributes.type == hip_device || (attributes.type == hip_device_old && !attributes.host_pointer);
+    return device && attributes.is_managed == 0;
+}
+
+}  // namespace
+
+bool in_device_memory(void const* address)
+{
+    if (!address) return false;
+    auto const found = runtimes();
+    return (found.cuda && in_cuda(found.cuda, address)) || (found.hip && in_hip(found, address));
+}
+
+}  // namespace tapioca::mpiio
