@@ -57,10 +57,10 @@ std::int64_t size_of(MPI_Datatype type)
 
 Type named(Random& random)
 {
-    std::vector<MPI_Datatype> const types = {MPI_BYTE,     MPI_CHAR,        MPI_SHORT,           MPI_INT,
-                                             MPI_DOUBLE,   MPI_LONG_LONG,   MPI_FLOAT_INT,       MPI_DOUBLE_INT,
-                                             MPI_LONG_INT, MPI_SHORT_INT,   MPI_LONG_DOUBLE_INT, MPI_2INT,
-                                             MPI_C_BOOL,   MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX};
+    // Not long double: MPICH packs only the ten bytes of sixteen that have a value.
+    std::vector<MPI_Datatype> const types = {
+        MPI_BYTE,      MPI_CHAR,       MPI_SHORT,    MPI_INT,       MPI_DOUBLE, MPI_LONG_LONG,       MPI_2INT,
+        MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_C_BOOL, MPI_C_DOUBLE_COMPLEX};
     return Type(types[static_cast<std::size_t>(pick(random, 0, static_cast<int>(types.size()) - 1))]);
 }
 

@@ -135,6 +135,11 @@ TEST(Typemap, KnowsItsBytesHoweverItIsNested)
     EXPECT_LT(ascending, 1800);
 }
 
+TEST(Typemap, ManySmallTilesArePackedAsOneIs)
+{
+    expect_packs(looped(5000, 40, in_sequence({0, 10, 30}, {block(4), block(1), block(8)})), 7, 5000 * 13 - 3);
+}
+
 /// The bytes of an access, walked with cursors in every layout.
 std::vector<Place> walked(Access const& access, std::int64_t expanded)
 {
