@@ -4,6 +4,7 @@
 // blocking step on one node has no more threads than ranks.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 
 #include "core/units.hpp"
@@ -358,9 +359,36 @@ private:
             reserve(begin, end, skip);
             write(begin, end);
         } else {
-            map(partition, round).take(begin, end, write);
+            stretches_.clear();
+            map(partition, round).take(begin, end, [&](auto from, auto to) { stretches_.push_back({from, to}); });
+            if (skip || !patch(partition, round))
+                for (auto const& [from, to] : stretches_) write(from, to);
         }
         ++drain_times_.rounds;
+    }
+
+    /// Stores many small stretches through a mapping of the file instead of a call for each. False if that cannot be.
+    bool patch(std::size_t partition, std::int64_t round)
+    {
+        constexpr std::int64_t few = 32;
+        constexpr std::int64_t far_apart = 512;  // bytes: with fewer to a page, faults cost more than calls
+        auto const count = static_cast<std::int64_t>(stretches_.size());
+        if (!work_.route->patch || !status_ || count < few) return false;
+        auto const first = stretches_.front().begin;
+        auto const last = stretches_.back().end;
+        if (last - first > count * far_apart) return false;
+        auto const* const bytes = buffer(partition, round) - origin(partition, round);
+        std::uint64_t stored = 0;
+        bool const done = work_.target->patch(work_.base + first, work_.base + last, [&](std::byte* file) {
+            for (auto const& [from, to] : stretches_) {
+                std::memcpy(file + (from - first), bytes + from, static_cast<std::size_t>(to - from));
+                stored += static_cast<std::uint64_t>(to - from);
+            }
+        });
+        if (!done) return false;
+        ++drain_times_.calls;
+        drained_bytes_.fetch_add(stored, std::memory_order_relaxed);
+        return true;
     }
 
     /// Room for the whole partition before its first round, then for each round.
@@ -399,6 +427,10 @@ private:
     bool populate_ = false;
     core::Status status_;
     Times drain_times_;
+    struct Stretch {
+        std::int64_t begin, end;
+    };
+    std::vector<Stretch> stretches_;  ///< of the round that is being written
 
     std::atomic<std::uint64_t> drained_bytes_ = 0;
     std::atomic<bool> abandoned_ = false;

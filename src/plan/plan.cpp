@@ -269,6 +269,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     write.dense = job.pattern.dense();
     if (write.dense && (job.storage.reserve == machine::Reserve::allocate || populates(job, write.aggregators)))
         write.reserve = job.storage.reserve;
+    write.patch = !write.dense && job.storage.reserve != machine::Reserve::nothing;
     write.granule = std::min(job.pattern.granule(), block(job));
     choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job),
                pieces_fill_stripes(job));

@@ -77,6 +77,7 @@ struct Route {
     std::uint64_t granule = 1;       ///< bytes per bit of a round's map of valid bytes
     bool dense = false;              ///< no holes: no map is needed
     machine::Reserve reserve = machine::Reserve::nothing;
+    bool patch = false;  ///< small pieces with holes between them may be stored through a mapping of the file
     Reason reason = Reason::fastest;
     int considered = 0;       ///< aggregators of the aggregated candidate
     double aggregated_s = 0;  ///< its predicted time; after connect() with the network's and the tier's part

@@ -103,6 +103,21 @@ public:
         ::munmap(pages, bytes);
     }
 
+    bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte*)> const& store) override
+    {
+        // With its room allocated and its pages there, storing cannot fail: a full device says so here.
+        if (::fallocate(fd_, 0, begin, end - begin) != 0) return false;
+        auto const page = ::sysconf(_SC_PAGESIZE);
+        auto const from = begin / page * page;
+        auto const bytes = static_cast<std::size_t>(end - from);
+        void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
+        if (pages == MAP_FAILED) return false;
+        bool const there = ::madvise(pages, bytes, MADV_POPULATE_WRITE) == 0;
+        if (there) store(static_cast<std::byte*>(pages) + (begin - from));
+        ::munmap(pages, bytes);
+        return there;
+    }
+
     core::Status sync() override
     {
         if (::fsync(fd_) != 0) return core::fail_errno(errno, "fsync");
@@ -163,6 +178,11 @@ bool Target::reserve(std::int64_t /*begin*/, std::int64_t /*end*/, machine::Rese
 }
 
 void Target::populate(std::int64_t /*begin*/, std::int64_t /*end*/) {}
+
+bool Target::patch(std::int64_t /*begin*/, std::int64_t /*end*/, std::function<void(std::byte*)> const& /*store*/)
+{
+    return false;
+}
 
 core::Status Target::write(std::int64_t offset, std::span<std::byte const> bytes)
 {

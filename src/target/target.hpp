@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ public:
     /// each of these writes. Hints both: if they fail, so will the write, and tell why.
     virtual bool reserve(std::int64_t begin, std::int64_t end, machine::Reserve how);
     virtual void populate(std::int64_t begin, std::int64_t end);
+    /// Stores pieces that lie close together in [begin, end), of which the first and the last byte are stored:
+    /// store(memory) gets the memory of byte `begin` and changes the pieces' bytes only, so that what others write
+    /// between them stays. False, with nothing stored, if it cannot be had without danger.
+    virtual bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte* memory)> const& store);
     virtual core::Status sync() = 0;
     virtual core::Result<std::uint64_t> size() = 0;
     /// Reports what the file system says when the descriptor is given back.

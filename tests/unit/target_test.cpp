@@ -43,6 +43,29 @@ TEST(FileTarget, WritesAndReadsVectorsBeyondTheSystemsLimit)
     EXPECT_TRUE((*file)->close()) << "twice is harmless";
 }
 
+TEST(FileTarget, PatchesPiecesAndLeavesWhatLiesBetween)
+{
+    auto file = open_file("patched", Access::create);
+    ASSERT_TRUE(file);
+    std::vector<std::byte> const old(10'000, std::byte{1});
+    ASSERT_TRUE((*file)->write(0, old));
+    constexpr std::int64_t begin = 5'001;
+    constexpr std::int64_t end = 20'003;  // beyond the end, and not on a page
+    bool const patched = (*file)->patch(begin, end, [&](std::byte* memory) {
+        for (std::int64_t at = begin; at < end; at += 2) memory[at - begin] = std::byte{2};
+    });
+    if (!patched) GTEST_SKIP() << "this file system or kernel cannot";
+    EXPECT_EQ((*file)->size(), static_cast<std::uint64_t>(end));
+    std::vector<std::byte> back(20'003);
+    EXPECT_EQ((*file)->read(0, std::span(back)), back.size());
+    for (std::int64_t at = 0; at < end; ++at) {
+        auto const expected = at >= begin && (at - begin) % 2 == 0 ? 2 : at < 10'000 ? 1 : 0;
+        ASSERT_EQ(back[static_cast<std::size_t>(at)], std::byte(expected)) << at;
+    }
+    auto reading = open_file("patched", Access::read);
+    EXPECT_FALSE((*reading)->patch(0, 10, [](std::byte* memory) { *memory = std::byte{3}; }));
+}
+
 TEST(FileTarget, ReadsFewerBytesOnlyAtTheEnd)
 {
     auto file = open_file("short", Access::create);
