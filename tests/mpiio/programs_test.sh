@@ -70,13 +70,13 @@ same_files() { # NAME NAME
     done
 }
 
-# The report says, for each file, how many calls of each kind were served: "served": {"write_all": 3, ...}.
+# The report has for each file, and each kind of call: {"call": "MPI_File_write_all", "served": 3, ...}.
 calls_were_served() {
     local call
     [ -s "$work/report.json" ] || fail "no report: the library was not there"
     for call in $serves; do
-        tr -d '\n' <"$work/report.json" | grep -qE "\"served\": *\{[^}]*\"$call\": *[1-9]" || {
-            cat "$work/report.json" >&2
+        tr -d ' \n' <"$work/report.json" | grep -qE "\"call\":\"MPI_File_$call\",\"served\":[1-9]" || {
+            grep -A1 '"call"' "$work/report.json" >&2
             fail "no $call was served"
         }
     done
