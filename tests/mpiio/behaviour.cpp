@@ -443,6 +443,29 @@ void nothing_to_write()
     close_file(file);
 }
 
+/// A rank that has nothing to write says so with a view of nothing; what keeps one rank from being served is a matter
+/// of all.
+void view_of_nothing()
+{
+    auto file = open_file("view of nothing");
+    view_interleaved(file);
+    write_and_read(file, -1);
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_commit(&none);
+    for (int idle = 0; idle < ranks; ++idle) {
+        if (rank == idle)
+            view(file, none);
+        else
+            view_interleaved(file);
+        write_all(file, rank == idle ? std::vector<int>{} : mine(idle));
+        view_interleaved(file);
+        require_read(file, mine(rank == idle ? idle - 1 : idle));
+    }
+    MPI_Type_free(&none);
+    close_file(file);
+}
+
 int handler_calls = 0;
 int handler_class = MPI_SUCCESS;
 
@@ -604,6 +627,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"holes", holes},
     {"several_files", several_files},
     {"nothing_to_write", nothing_to_write},
+    {"view_of_nothing", view_of_nothing},
     {"error_handlers", error_handlers},
     {"no_space", no_space},
     {"never_closed", never_closed},
