@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Runs a program on 4 ranks without and with the drop-in library, and compares what it printed and the files it wrote:
+#   programs_test.sh [OPTIONS] LIBRARY LAUNCHER... -- PROGRAM...
+#   --serves CALLS   data access calls, such as "write_all read_all", of which the report must say that some were served
+#   --output-only    the program checks its files itself; they may differ in holes
+#   --with-only      the program hangs without the library
+#   --tool FILE      another library that is preloaded, before ours and after it
+#   --skip REASON    says so and is skipped
+set -euo pipefail
+
+fail() { echo "programs_test: $*" >&2; exit 1; }
+
+serves="" output_only="" with_only="" tool=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --serves) serves=$2; shift 2 ;;
+    --output-only) output_only=yes; shift ;;
+    --with-only) with_only=yes; shift ;;
+    --tool) tool=$2; shift 2 ;;
+    --skip) echo "skipped: $2"; exit 77 ;;
+    --*) fail "unknown option $1" ;;
+    *) break ;;
+    esac
+done
+[ $# -gt 1 ] || fail "no library and launcher"
+library=$1
+shift
+launcher=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do launcher+=("$1"); shift; done
+[ $# -gt 1 ] || fail "no program after --"
+shift
+program=("$@")
+[ -r "$library" ] || fail "no library $library"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-programs-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+run() { # NAME PRELOADED: in a folder of that name, with the libraries preloaded in the ranks alone
+    local name=$1 status=0
+    mkdir "$work/$name"
+    cd "$work/$name"
+    timeout -k 5 100 "${launcher[@]}" -n 4 sh -c '
+        if [ -n "$0" ]; then LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD}; export LD_PRELOAD; fi
+        exec "$@"' "$2" "${program[@]}" >"$work/$name.out" 2>"$work/$name.err" || status=$?
+    [ $status -eq 0 ] || {
+        tail -n 30 "$work/$name.out" "$work/$name.err" >&2
+        fail "$name the library: status $status from ${program[*]}"
+    }
+}
+
+same_output() { # NAME NAME
+    diff "$work/$1.out" "$work/$2.out" >&2 || fail "other output $2 than $1"
+}
+
+# HDF5 leaves times and what was in memory in its files, so that they are compared by what they hold.
+same_files() { # NAME NAME
+    local file
+    diff <(cd "$work/$1" && ls) <(cd "$work/$2" && ls) >&2 || fail "other files $2 the library than $1"
+    for file in "$work/$1"/*; do
+        case $file in
+        *.h5)
+            if command -v h5diff >/dev/null; then
+                h5diff "$file" "$work/$2/${file##*/}" >&2 || fail "${file##*/} differs"
+            else
+                echo "no h5diff (package hdf5-tools): ${file##*/} is compared by what the program read"
+            fi
+            ;;
+        *) cmp "$file" "$work/$2/${file##*/}" >&2 || fail "${file##*/} differs" ;;
+        esac
+    done
+}
+
+# The report has for each file, and each kind of call: {"call": "MPI_File_write_all", "served": 3, ...}.
+calls_were_served() {
+    local call
+    [ -s "$work/report.json" ] || fail "no report: the library was not there"
+    for call in $serves; do
+        tr -d ' \n' <"$work/report.json" | grep -qE "\"call\":\"MPI_File_$call\",\"served\":[1-9]" || {
+            grep -A1 '"call"' "$work/report.json" >&2
+            fail "no $call was served"
+        }
+    done
+}
+
+[ -n "$with_only" ] || run without ""
+export TAPIOCA_REPORT=$work/report.json BEHAVIOUR_STRICT=1
+run with "$library"
+[ -z "$serves" ] || calls_were_served
+cat "$work/with.out"
+if [ -z "$with_only" ]; then
+    same_output without with
+    [ -n "$output_only" ] || same_files without with
+fi
+if [ -n "$tool" ]; then
+    unset TAPIOCA_REPORT
+    run tool_alone "$tool"
+    run tool_first "$tool:$library"
+    run tool_last "$library:$tool"
+    grep "^profiler:" "$work/tool_alone.out" || fail "the tool did not count"
+    same_output tool_alone tool_first
+    same_output tool_alone tool_last
+fi
