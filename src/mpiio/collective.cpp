@@ -39,14 +39,21 @@ bool is_served(std::string const& storage)
     return storage != "nfs" && storage != "smb" && storage != "9p" && storage != "fuse" && storage != "unknown";
 }
 
+/// MPI has no call that tells, but one that complains. `comm` returns its errors.
+bool is_committed(MPI_Datatype type, MPI_Comm comm)
+{
+    char nothing = 0;
+    int position = 0;
+    return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
+}
+
 constexpr auto no_match = std::numeric_limits<std::int64_t>::min();
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-std::string OpenFile::why_never(Direction direction) const
+std::string OpenFile::obstacle_of(Direction direction) const
 {
-    if (!off_.empty()) return off_;
     if (atomic_) return "atomic mode";
     if (!bad_view_.empty()) return bad_view_;
     if (direction == Direction::write && (amode_ & MPI_MODE_RDONLY)) return "writing to a file opened for reading";
@@ -62,8 +69,10 @@ OpenFile::Part OpenFile::look_at(Request const& request) const
         part.obstacle = std::move(why);
         part.bytes = 0;
     };
+    if (auto why = obstacle_of(request.direction); !why.empty()) return cannot(std::move(why)), std::move(part);
     if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return cannot("invalid arguments"), std::move(part);
 
+    if (!is_committed(request.type, bench_->comm)) return cannot("a datatype that is not committed"), std::move(part);
     auto const element = datatype_of(request.type);
     if (!element) return cannot(element.error().text), std::move(part);
     if (__builtin_mul_overflow(element->map.bytes(), static_cast<std::int64_t>(request.count), &part.bytes))
@@ -169,12 +178,9 @@ OpenFile::Decision OpenFile::decide(Part const& part)
 
 Outcome OpenFile::serve(Request const& request)
 {
-    if (auto const why = why_never(request.direction); !why.empty()) {  // the same on all ranks
-        calls_.passed(request.call, why);
-        return {};
-    }
+    // Whatever else may differ from rank to rank is decided together.
     Within const within;
-    if (!file_ && !open_engine()) {
+    if (!off_.empty() || (!file_ && !open_engine())) {
         calls_.passed(request.call, off_);
         return {};
     }

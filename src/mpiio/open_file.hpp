@@ -62,7 +62,7 @@ private:
     struct Part;  ///< this rank's part in a request
     struct Decision;
 
-    [[nodiscard]] std::string why_never(Direction direction) const;
+    [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
     [[nodiscard]] bool open_engine();
     Decision decide(Part const& part);
@@ -78,7 +78,7 @@ private:
     std::uint64_t inode_ = 0;  ///< on rank 0: what the MPI library opened
     bool first_ = false;       ///< this is rank 0
     bool atomic_ = false;
-    std::string off_;  ///< why everything is passed on, for good
+    std::string off_;  ///< why everything is passed on, for good; the same on all ranks
 
     std::string bad_view_;  ///< why collective calls are passed on with this view
     pattern::View view_;

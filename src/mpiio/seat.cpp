@@ -60,7 +60,7 @@ MPI_Comm duplicate(MPI_Comm comm)
 Bench::~Bench()
 {
     known.clear();
-    if (owned && comm::mpi_is_active()) PMPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL && comm::mpi_is_active()) PMPI_Comm_free(&comm);
 }
 
 std::shared_ptr<Seat> Seat::of(MPI_Comm comm)
@@ -113,7 +113,6 @@ std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
     if (free < benches && benches_[free]) return benches_[free];
     auto bench = std::make_shared<Bench>();
     bench->comm = duplicate(comm);  // now: later, another thread may be using `comm`
-    bench->owned = true;
     if (free < benches) benches_[free] = bench;
     return bench;
 }
@@ -121,13 +120,11 @@ std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
 void Seat::settle(Bench& bench) const
 {
     if (bench.comm != MPI_COMM_NULL) return;
-    if (lasting_ != MPI_COMM_NULL) {
-        bench.comm = lasting_;
-        return;
-    }
-    PMPI_Comm_create_group(MPI_COMM_WORLD, group_, 0, &bench.comm);
+    if (lasting_ != MPI_COMM_NULL)
+        PMPI_Comm_dup(lasting_, &bench.comm);
+    else
+        PMPI_Comm_create_group(MPI_COMM_WORLD, group_, 0, &bench.comm);
     PMPI_Comm_set_errhandler(bench.comm, MPI_ERRORS_RETURN);
-    bench.owned = true;
 }
 
 }  // namespace tapioca::mpiio

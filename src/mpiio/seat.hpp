@@ -31,8 +31,7 @@ struct Known {
 struct Bench {
     static constexpr std::size_t most_known = 8;
 
-    MPI_Comm comm = MPI_COMM_NULL;
-    bool owned = false;  ///< made by us
+    MPI_Comm comm = MPI_COMM_NULL;  ///< ours; its errors are returned
     std::vector<Known> known;
     std::size_t oldest = 0;
 
