@@ -307,7 +307,8 @@ private:
     {
         if (alone_right && through_right) return;
         // Bytes that were not read or not written are left to chance where they are not left alone.
-        bool const chance = what == What::Beyond || what == What::Holes;
+        bool const chance = what == What::Beyond || what == What::Holes ||
+                            (stack_ == Stack::Ompio && !alone_right && step.features.find('O') != std::string::npos);
         char const* kind = alone_right && !chance ? nullptr : known_deviation(stack_, step, me_, what, alone);
         std::string undocumented;
         if (kind == nullptr && (!alone_right || chance) && settings_.survey && !step.fails) {

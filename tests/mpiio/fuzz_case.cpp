@@ -487,7 +487,7 @@ private:
         choose_access(model, step);
         choose_participants(model, step);
         bool const again = slot.shape_usable && random_.chance(40) && step.how != How::Blocking;
-        bool const equal_contents = step.write && step.how == How::All && random_.chance(4);
+        bool const equal_contents = step.write && step.how == How::All && !avoid_.equal_writes && random_.chance(4);
         bool const packed = random_.chance(50);
         auto const content_seed = random_.next();
         std::int64_t packed_at = -1;
@@ -535,6 +535,12 @@ private:
             if (avoid_.types_freed_early && step.how == How::NonblockingAll) part.freed_early = part.bottom = false;
             taken.push_back(extents[z(rank)]);
         }
+        if (avoid_.short_reads && step.how == How::Split)
+            for (auto rank : model.members)
+                if (step.parts[z(rank)].count == 0) step.how = How::All;
+        if (avoid_.short_reads && step.how == How::Nonblocking)
+            for (auto rank : model.members)
+                if (step.parts[z(rank)].count == 0) step.parts[z(rank)].takes_part = false;
         if (step.how == How::All) {
             slot.shape = step.parts;
             slot.shape_usable = true;
@@ -683,7 +689,7 @@ private:
     {
         auto& model = slots_[z(i)].model;
         sync(i);
-        auto step = collective(i, random_.chance(75) ? Do::SetSize : Do::Preallocate);
+        auto step = collective(i, random_.chance(75) || avoid_.preallocate ? Do::SetSize : Do::Preallocate);
         step.size = random_.between(0, model.size() + 500);
         if (step.what == Do::Preallocate) step.size = std::max<std::int64_t>(step.size, 1);
         model.resize(step.what == Do::SetSize ? step.size : std::max(step.size, model.size()));

@@ -81,12 +81,15 @@ struct Avoid {
     bool shared_pointers = false;
     bool atomic_mode = false;
     bool sequential = false;
+    bool equal_writes = false;  ///< ranks that write the same bytes to the same place
+    bool preallocate = false;
     bool subcommunicators = false;  ///< but for MPI_COMM_SELF
     bool empty_types = false;       ///< size zero
     bool failing_accesses = false;  ///< but for a negative count in a blocking independent access
     bool nonblocking_collectives = false;
     bool nested_bounds = false;  ///< types of types with set bounds; memory types that do not start at zero, MPI_BOTTOM
-    bool short_reads = false;    ///< nonblocking and split reads that reach behind the end of the file
+    bool short_reads =
+        false;  ///< nonblocking and split reads that reach behind the end of the file, or accesses of nothing
     bool types_freed_early = false;  ///< in nonblocking collective accesses
 };
 

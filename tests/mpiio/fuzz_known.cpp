@@ -27,7 +27,9 @@ Avoid avoided(Stack stack)
     avoid.nonblocking_collectives = true;
     avoid.nested_bounds = true;
     if (stack == Stack::OpenMpiRomio) avoid.subcommunicators = avoid.sequential = true;
-    if (stack == Stack::Ompio) avoid.short_reads = avoid.empty_types = avoid.failing_accesses = true;
+    if (stack == Stack::Ompio)
+        avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
+            avoid.equal_writes = true;
     return avoid;
 }
 
@@ -81,6 +83,8 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what, Ob
     case What::File:
         if (stack == Stack::Ompio && step.features.find('O') != std::string::npos)
             return "collective accesses in which ranks meet in the file lose data";
+        if (stack == Stack::Ompio && what == What::File && access && step.write && step.how != How::Blocking)
+            return "a collective write loses data";
         return nullptr;
     default: return nullptr;
     }

@@ -398,7 +398,7 @@ TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple)
         return subarray(sizes, subsizes, starts, random.chance(50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child);
     }
     case 9: {
-        if (simple && !child->named) return contiguous(n, child);
+        if (simple && (file || !child->named)) return contiguous(n, child);
         std::vector<int> sizes;
         std::vector<int> block;
         std::vector<int> grid;

@@ -59,8 +59,8 @@ TypePtr darray(int rank, std::vector<int> sizes, std::vector<int> block, std::ve
                TypePtr const& child);
 
 /// A type of any kind made of `child`, nested up to `depth` times; its data may lie in any order, below zero too.
-/// With `simple` bounds are set by the outermost constructor only, no block is empty,
-/// and a memory type starts at zero.
+/// With `simple` there is no random darray of more than named types, bounds are set by the outermost constructor only,
+/// no block is empty, and a memory type starts at zero.
 TypePtr random_memory_type(Random& random, TypePtr const& child, int depth, bool simple);
 /// A type that may be a file type over `etype`: nothing below zero, in order, without overlap, also when tiled.
 TypePtr random_file_type(Random& random, TypePtr const& etype, int depth, bool simple);
