@@ -1,0 +1,100 @@
+// A case: steps on one or two files, made from a seed, with what each must bring about by the standard.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "fuzz_model.hpp"
+
+namespace fuzz {
+
+enum class Do {
+    Open,
+    Close,
+    View,
+    Data,
+    Seek,
+    SeekShared,
+    SetSize,
+    Preallocate,
+    Sync,
+    Atomicity,
+    Query,
+    SetInfo,
+    Null
+};
+enum class Where { At, Individual, Shared };
+/// With the shared pointer All is ordered and Split is ordered_begin, ordered_end.
+enum class How { Blocking, Nonblocking, All, NonblockingAll, Split };
+
+/// One rank's share of a step.
+struct Part {
+    bool takes_part = false;
+    TypePtr type;
+    int count = 0;
+    std::int64_t offset = 0;
+    int whence = MPI_SEEK_SET;
+    bool bottom = false;       ///< MPI_BOTTOM with an absolute address
+    bool freed_early = false;  ///< the datatype is freed before the access is complete
+    View view;
+    Bytes buffer;             ///< whole, with gaps and guard zones
+    std::int64_t origin = 0;  ///< where in the buffer the address zero of the type lies
+
+    // What must come of it.
+    std::int64_t moved = 0;
+    Bytes after;      ///< the buffer
+    Segments beyond;  ///< the bytes of the buffer that no byte of the file is for, or a hole
+    std::int64_t position = 0;
+    std::vector<std::int64_t> values;
+};
+
+struct Step {
+    Do what = Do::Sync;
+    int file = 0;
+    bool write = false;
+    Where where = Where::At;
+    How how = How::Blocking;
+    bool fails = false;  ///< on every rank, with the same class as on the MPI library alone
+    std::vector<Part> parts;
+    std::int64_t size = 0;  ///< of set_size, preallocate; the offset of seek_shared; the flag of set_atomicity
+    int amode = 0;
+    std::vector<int> members;  ///< of an open
+    std::vector<std::pair<std::string, std::string>> hints;
+    std::int64_t shared = -1;  ///< the shared pointer afterwards, where it is looked at
+    bool look_at_file = false;
+    bool exists = true;
+    std::shared_ptr<Bytes const> contents;
+    std::shared_ptr<Bytes const> defined;
+    std::string text;
+    std::string features;  ///< of a data access, all ranks together; see features_of
+};
+
+struct Case {
+    std::uint64_t seed = 0;
+    std::vector<Bytes> before;  ///< contents of the files that exist before the case
+    std::vector<bool> existed;
+    std::vector<Step> steps;
+};
+
+/// What the MPI library at hand cannot do without crashing or hanging; see fuzz_known.hpp.
+struct Avoid {
+    bool shared_pointers = false;
+    bool atomic_mode = false;
+    bool sequential = false;
+    bool equal_writes = false;  ///< ranks that write the same bytes to the same place
+    bool preallocate = false;
+    bool subcommunicators = false;  ///< but for MPI_COMM_SELF
+    bool empty_types = false;       ///< size zero
+    bool failing_accesses = false;  ///< but for a negative count in a blocking independent access
+    bool nonblocking_collectives = false;
+    bool nested_bounds = false;  ///< types of types with set bounds; memory types that do not start at zero, MPI_BOTTOM
+    bool short_reads =
+        false;  ///< nonblocking and split reads that reach behind the end of the file, or accesses of nothing
+    bool types_freed_early = false;  ///< in nonblocking collective accesses
+};
+
+/// The case of `seed` for `ranks` ranks. Local; the same on every rank, but for buffers after reads: those are
+/// expected for rank `me` only.
+Case make_case(std::uint64_t seed, int ranks, int me, Avoid const& avoid);
+
+}  // namespace fuzz

@@ -1,0 +1,61 @@
+// Runs the steps of a case on a file, through plain MPI calls, and notes what can be seen of each.
+#pragma once
+
+#include "fuzz_case.hpp"
+
+namespace fuzz {
+
+/// What one rank sees of one step on one file.
+struct Observed {
+    int error_class = MPI_SUCCESS;
+    std::int64_t count = 0;
+    std::int64_t elements = 0;  ///< in bytes
+    std::int64_t position = 0;
+    std::int64_t shared = -1;
+    int handler_calls = 0;
+    std::vector<std::int64_t> values;
+    Bytes buffer;
+};
+
+/// One file under test, on one rank.
+class Subject {
+public:
+    /// `hint`: the file is opened with tapioca=false.
+    Subject(std::string path, bool hint, bool own_handler) : path_(std::move(path)), hint_(hint), handler_(own_handler)
+    {
+    }
+
+    /// A step is started, then finished; between the two the same step may be started on other files.
+    /// Collective over the communicator of the file where the step is.
+    void start(Step const& step, int me);
+    Observed finish(Step const& step, int me);
+    /// Puts the individual pointer where it ought to be.
+    void seek(std::int64_t position);
+    void seek_shared(std::int64_t position);
+    std::int64_t shared_position();
+    /// Collective over the communicator of the file: closes it if it is open.
+    void abandon();
+    std::string const& path() const { return path_; }
+
+private:
+    void open(Step const& step);
+    void access(Step const& step, Part const& part);
+    int begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type);
+    void query(Part const& part);
+    void null_file(Step const& step);
+    void note(int code);
+
+    std::string path_;
+    bool hint_;
+    bool handler_;
+    MPI_File file_ = MPI_FILE_NULL;
+    int amode_ = 0;
+
+    Observed seen_;
+    Bytes buffer_;
+    void* address_ = nullptr;
+    MPI_Status status_{};
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace fuzz
