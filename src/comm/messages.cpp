@@ -118,12 +118,11 @@ void Messages::drop()
     under_way_ = 0;
 }
 
-void Reduction::start(MPI_Comm comm, std::vector<std::uint64_t> values)
+void Reduction::start(MPI_Comm comm, std::vector<std::int64_t> values)
 {
     mine_ = std::move(values);
     values_.assign(mine_.size(), 0);
-    MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_UINT64_T, MPI_MAX, comm,
-                   &request_);
+    MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_INT64_T, MPI_MAX, comm, &request_);
 }
 
 bool Reduction::done()

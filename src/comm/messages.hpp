@@ -56,7 +56,8 @@ private:
     std::uint64_t moved_ = 0;
 };
 
-/// The greatest of every rank's values, computed while the ranks go on.
+/// The greatest of every rank's values, computed while the ranks go on. Signed: MPICH 4.0 compares unsigned numbers
+/// as if they were.
 class Reduction {
 public:
     Reduction() = default;
@@ -64,15 +65,15 @@ public:
     Reduction& operator=(Reduction const&) = delete;
 
     /// Collective over `comm`, but waits for nobody.
-    void start(MPI_Comm comm, std::vector<std::uint64_t> values);
+    void start(MPI_Comm comm, std::vector<std::int64_t> values);
     /// True when values() holds the result, or nothing was started.
     bool done();
-    [[nodiscard]] std::vector<std::uint64_t> const& values() const { return values_; }
+    [[nodiscard]] std::vector<std::int64_t> const& values() const { return values_; }
 
 private:
     MPI_Request request_ = MPI_REQUEST_NULL;
-    std::vector<std::uint64_t> mine_;
-    std::vector<std::uint64_t> values_;
+    std::vector<std::int64_t> mine_;
+    std::vector<std::int64_t> values_;
 };
 
 }  // namespace tapioca::comm

@@ -185,11 +185,10 @@ core::Status Pool::agree(core::Status const& local)
 {
     if (!several_nodes()) return exchange_.agree(local, patience_);
     if (abandoned()) return Exchange::lost();
-    auto const size = static_cast<std::uint64_t>(team_.size());
-    agreement_->start(team_.all(), {local ? 0 : size - static_cast<std::uint64_t>(team_.rank())});
+    agreement_->start(team_.all(), {local ? 0 : team_.size() - team_.rank()});
     if (!come_to_agree()) return Exchange::lost();
     auto const failed = agreement_->values()[0];
-    return failed == 0 ? core::Status() : comm::spread(team_.all(), static_cast<int>(size - failed), local);
+    return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
 }
 
 bool Pool::come_to_agree()
@@ -213,13 +212,11 @@ core::Status Pool::least(std::span<std::int64_t> values)
             }
         });
     if (abandoned()) return Exchange::lost();
-    constexpr auto sign = std::uint64_t{1} << 63;  // the greatest of these belongs to the least of those
-    std::vector<std::uint64_t> mirrored;
-    for (auto const value : values) mirrored.push_back(~(static_cast<std::uint64_t>(value) ^ sign));
+    std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
+    for (auto const value : values) mirrored.push_back(~value);
     agreement_->start(team_.all(), std::move(mirrored));
     if (!come_to_agree()) return Exchange::lost();
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<std::int64_t>(~agreement_->values()[i] ^ sign);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = ~agreement_->values()[i];
     return {};
 }
 
