@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run.hpp"
+
 namespace {
 
 using tapioca::Errc;
@@ -55,7 +57,7 @@ int execute(std::vector<std::string> const& command)
 }
 
 /// Runs a command and returns its exit status.
-int run(std::vector<std::string> const& command)
+int wait_for(std::vector<std::string> const& command)
 {
     auto const child = ::fork();
     if (child == 0) std::_Exit(execute(command));
@@ -127,7 +129,7 @@ int launch(std::string const& program, Launch const& how)
     std::vector<std::string> trial{beside(program)};
     trial.insert(trial.end(), how.rest.begin(), how.rest.end());
     trial.emplace_back("--parse-only");
-    if (int const status = run(trial); status != 0) return status;
+    if (int const status = wait_for(trial); status != 0) return status;
 
     std::vector<std::string> command{how.launcher, "-n", std::to_string(how.ranks)};
     if (open_mpi) {
@@ -138,5 +140,7 @@ int launch(std::string const& program, Launch const& how)
     command.push_back(beside(program));
     command.insert(command.end(), how.rest.begin(), how.rest.end());
     if (::isatty(STDERR_FILENO)) command.emplace_back("--live");
-    return execute(command);
+    if (std::find(how.rest.begin(), how.rest.end(), "--dropin") == how.rest.end()) return execute(command);
+    command.insert(command.begin(), "--");
+    return run(command);
 }

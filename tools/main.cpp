@@ -18,7 +18,8 @@ char const* const usage =
     "\n"
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
-    "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help\n"
+    "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help. With --dropin\n"
+    "      MPI-IO also through the library that `tapioca run` loads\n"
     "  tapioca run [--report FILE] [--set NAME=VALUE]... [--dry-run] -- LAUNCHER ARGUMENTS PROGRAM ARGUMENTS\n"
     "      runs a program that uses MPI-IO, unchanged, with TAPIOCA in its ranks: -- mpiexec -n 64 ./app\n"
     "  tapioca plan --platform NAME --nodes N --ppn K --workload W [OPTIONS]\n"
@@ -45,9 +46,10 @@ bool wants_help(std::vector<std::string> const& words)
 
 int bench(std::vector<std::string> const& words)
 {
-    auto const how = take_launch(words, true);
+    auto how = take_launch(words, true);
     if (!how) return fail(how.error().text);
-    auto const& rest = how->rest;
+    auto& rest = how->rest;
+    if (rest.size() > 1 && rest[0] == "--dropin") std::swap(rest[0], rest[1]);  // the workload comes first
     if (rest.empty() || rest[0] == "--help" || rest[0] == "-h") {
         fmt::print("{}", usage);
         return rest.empty() ? 2 : 0;

@@ -26,6 +26,7 @@ diff <(sort "$work/wanted") "$work/found" || fail "headers differ from include/t
 [ "$(ls "$prefix/include")" = tapioca ] || fail "more than tapioca/ in include"
 [ -z "$(find "$prefix" -name '*.a')" ] || fail "internal libraries: $(find "$prefix" -name '*.a')"
 ! grep -rlF "$work/first" "$prefix" --include='*.cmake' --include='*.pc' || fail "the prefix is written into the files above"
+[ -n "$(find "$prefix" -path '*/tapioca/*/libtapioca_mpiio.so')" ] || fail "no drop-in library under its MPI's name"
 [ -s "$prefix/share/man/man1/tapioca.1" ] || fail "no man page"
 quietly "$prefix/bin/tapioca" --version
 quietly "$prefix/bin/tapioca-bench" hacc --help
@@ -59,6 +60,14 @@ if [ "$mpifort" != none ]; then
     quietly "$mpifort" "$here/fortran/main.f90" $(with tapioca-fortran) -Wl,-rpath,"$lib" -J "$work" -o "$work/fortran-pc"
     try fortran-pkg-config "$work/fortran-pc"
 fi
+# the drop-in library: loaded by `tapioca run`, and linked
+quietly "$mpicc" "$here/dropin/main.c" -o "$work/dropin"
+quietly "$prefix/bin/tapioca" run -- "${launcher[@]}" -n 2 "$work/dropin" "$work/dropin-run.dat"
+cmp "$work/dropin-run.dat" "$work/right" || fail "the drop-in library wrote something else"
+echo "install_test: dropin-run"
+quietly "$mpicc" "$here/dropin/main.c" -Wl,--no-as-needed -L"$lib" -ltapioca_mpiio -Wl,-rpath,"$lib" -o "$work/dropin-linked"
+try dropin-linked "$work/dropin-linked"
+
 [ "$(pkg-config --modversion tapioca)" = "$(sed -n 's/^project(tapioca VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ] ||
     fail "pkg-config has another version than the project"
 grep -q "tapioca $(pkg-config --modversion tapioca)" "$prefix/share/man/man1/tapioca.1" || fail "the man page has another version"

@@ -33,8 +33,12 @@ grep -q "normal sizes (seed 7), 0.9 of the data on the last half" "$work/out" ||
 cells 2 hacc --particles 1000 --layout soa --methods tapioca --write-only --heavy first --share 1 --switches 2
 grep -q "switches, write: 0.000 MB must cross" "$work/out" || fail "something must cross though one half has all"
 cells 16 interleaved --block 64 --bytes 64K
-cells 8 interleaved --block 64 --bytes 64K --declare list
+cells 16 interleaved --block 64 --bytes 64K --declare list
 cells 48 array1d --bytes 10000
+cells 24 interleaved --block 64 --bytes 64K --dropin
+grep -q "through TAPIOCA" "$work/out" || fail "no rows through the drop-in library"
+grep -q "opening and closing a file that nobody uses" "$work/out" || fail "no word of opening"
+cells 16 interleaved --block 4 --bytes 4K --declare list --dropin --methods tapioca,collective,limit
 cells 4 array1d --bytes 10000 --distribution uniform --methods tapioca,limit --write-only --fsync
 
 cells 4 array1d --bytes 1M --distribution uniform --methods tapioca,limit --write-only --limit-call 64K --link 1gbit
