@@ -47,8 +47,8 @@ bool is_committed(MPI_Datatype type, MPI_Comm comm)
     return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
-constexpr auto no_match = std::numeric_limits<std::int64_t>::min();
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
+constexpr auto no_match = -any_shift;
 
 }  // namespace
 
@@ -106,12 +106,7 @@ OpenFile::Part OpenFile::look_at(Request const& request) const
 void OpenFile::give_up(std::string const& why)
 {
     off_ = why;
-    if (!file_) return;
-    try {
-        file_->close();
-    } catch (Error const&) {  // nothing was written through it that its step did not answer for
-    }
-    file_.reset();
+    (void)close_engine();
 }
 
 /// Opens the file for the engine on all ranks, the same that the MPI library has open. Collective.
@@ -130,48 +125,56 @@ bool OpenFile::open_engine()
         give_up(fmt::format("file system {}", state.storage.name));
         return false;
     }
-    // The name may mean another file by now, or none. Everybody opens it, so that nobody asks for the name again.
-    auto const expected = state.pool->broadcast(std::to_string(inode_));
-    auto status = expected ? core::Status() : tl::unexpected(expected.error());
-    auto* const target = state.target();
-    struct stat found = {};
-    if (!target)
-        core::keep_first(status, state.target_status());
-    else if (status && (::fstat(target::descriptor(*target), &found) != 0 || std::to_string(found.st_ino) != *expected))
-        core::keep_first(status, core::fail(Errc::not_found, "the file was renamed or replaced"));
-    status = state.pool->agree(status);
-    if (!status) give_up(status.error().text);
     auto const& storage = state.storage;
-    conditions_ = fmt::format("{} {} {} {} {}", storage.name, storage.block_bytes, storage.stripe_bytes,
-                              storage.stripe_count, settings::pack(state.settings));
-    return status.has_value();
+    conditions_ = fmt::format("{} {} {} {} {} {}", static_cast<int>(state.mode), storage.name, storage.block_bytes,
+                              storage.stripe_bytes, storage.stripe_count, settings::pack(state.settings));
+    return true;
+}
+
+/// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
+/// opens it at the first access, so that nobody asks for the name again. Local.
+std::int64_t OpenFile::identity() const
+{
+    auto* const target = api::Inside::shared(*file_)->target();
+    struct stat found = {};
+    if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
+    if (first_ && found.st_ino != inode_) return no_match;
+    return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
 }
 
 /// One reduction over all ranks. Collective.
 OpenFile::Decision OpenFile::decide(Part const& part)
 {
-    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), and for every
-    // known plan the shift that makes it fit, as it is and negated: if these agree, so do all ranks.
-    std::array<std::int64_t, 2 + 2 * Bench::most_known> values;
+    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), the file that
+    // it has opened and, for every known plan, the shift that makes it fit, both as they are and negated: if these
+    // agree, so do all ranks.
+    constexpr std::size_t file = 2;
+    constexpr std::size_t plans = 4;
+    std::array<std::int64_t, plans + 2 * Bench::most_known> values;
     values.fill(no_match);
     values[0] = part.obstacle.empty() ? 1 : 0;
     values[1] = -part.bytes;
+    values[file] = identified_ ? 0 : identity();
+    values[file + 1] = -values[file];
     for (std::size_t i = 0; i < bench_->known.size(); ++i) {
         auto const& known = bench_->known[i];
         if (known.conditions != conditions_ || known.shape != part.access.shape) continue;
         auto const shift = part.access.origin - known.origin;
-        values[2 + 2 * i] = part.bytes == 0 ? any_shift : shift;
-        values[3 + 2 * i] = part.bytes == 0 ? any_shift : -shift;
+        values[plans + 2 * i] = part.bytes == 0 ? any_shift : shift;
+        values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
     auto const status = api::Inside::of(*file_).pool->least(values);
+    auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
+    identified_ = agreed(file);
+    if (!identified_) give_up("the file cannot be opened, or was renamed or replaced");
+    if (!identified_) return decision;
     decision.served = status.has_value() && values[0] == 1;
     decision.empty = values[1] == 0;
     for (std::size_t i = 0; i < bench_->known.size() && !decision.known; ++i) {
-        auto const least = values[2 + 2 * i];
-        if (least == no_match || values[3 + 2 * i] == no_match || least != -values[3 + 2 * i]) continue;
+        if (!agreed(plans + 2 * i)) continue;
         decision.known = i;
-        decision.shift = least;
+        decision.shift = values[plans + 2 * i];
     }
     return decision;
 }
@@ -187,7 +190,9 @@ Outcome OpenFile::serve(Request const& request)
     auto part = look_at(request);
     auto const decision = decide(part);
     if (!decision.served) {
-        calls_.passed(request.call, part.obstacle.empty() ? "another rank's data" : part.obstacle);
+        calls_.passed(request.call, !off_.empty()           ? off_
+                                    : part.obstacle.empty() ? "another rank's data"
+                                                            : part.obstacle);
         return {};
     }
     auto outcome = run(request, part, decision);

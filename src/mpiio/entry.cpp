@@ -91,9 +91,11 @@ int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* fi
 int close(MPI_File* file)
 {
     Within const within;
-    if (file)
-        if (auto const known = remove(*file)) known->close();
-    return originals().mpi.File_close(file);
+    auto const known = file ? remove(*file) : nullptr;
+    auto const ours = known ? known->close() : MPI_SUCCESS;
+    if (ours != MPI_SUCCESS) PMPI_File_call_errhandler(*file, ours);
+    auto const code = originals().mpi.File_close(file);
+    return ours != MPI_SUCCESS ? ours : code;
 }
 
 int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* datarep,

@@ -212,7 +212,7 @@ void OpenFile::set_info(MPI_Info info)
         PMPI_Info_set(hints_, name.c_str(), value.c_str());
         changed = true;
     }
-    if (changed && file_) close();  // the next access opens it with the new hints
+    if (changed) (void)close_engine();  // the next access opens it with the new hints
 }
 
 void OpenFile::add_hints(MPI_Info info) const
@@ -225,22 +225,35 @@ void OpenFile::add_hints(MPI_Info info) const
         PMPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
 }
 
-void OpenFile::close()
+int OpenFile::close()
 {
     split.reset();
-    if (!off_.empty() && !file_) return;
+    if (!off_.empty() && !file_) return MPI_SUCCESS;
     Within const within;
     // Files that were never accessed collectively have an account, too, if accounts are wanted.
-    auto const settings = hints_ == MPI_INFO_NULL
-                              ? environment()
-                              : settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
-    if (!file_ && (!settings || !settings->options.report || !open_engine())) return;
+    if (!file_) {
+        auto const settings = hints_ == MPI_INFO_NULL
+                                  ? environment()
+                                  : settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
+        if (!settings || !settings->options.report || !open_engine()) return MPI_SUCCESS;
+    }
+    return close_engine();
+}
+
+/// Collective.
+int OpenFile::close_engine()
+{
+    if (!file_) return MPI_SUCCESS;
     account();
+    int result = MPI_SUCCESS;
     try {
         file_->close();
-    } catch (Error const&) {  // what was written is in the file: a step that fails says so itself
+    } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
+        result = class_of(error);
     }
     file_.reset();
+    identified_ = false;
+    return result;
 }
 
 void OpenFile::account()

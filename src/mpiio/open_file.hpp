@@ -55,8 +55,8 @@ public:
     void set_atomicity(bool atomic) { atomic_ = atomic; }
     /// Adds what is in force here to what the MPI library says.
     void add_hints(MPI_Info info) const;
-    /// Before the MPI library closes it. Collective.
-    void close();
+    /// Before the MPI library closes it. Collective. An MPI error class.
+    int close();
 
 private:
     struct Part;  ///< this rank's part in a request
@@ -65,6 +65,8 @@ private:
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
     [[nodiscard]] bool open_engine();
+    int close_engine();
+    [[nodiscard]] std::int64_t identity() const;
     Decision decide(Part const& part);
     std::size_t declare(Part const& part);
     Outcome run(Request const& request, Part& part, Decision const& decision);
@@ -87,6 +89,7 @@ private:
     std::shared_ptr<Seat> seat_;
     std::shared_ptr<Bench> bench_;
     std::optional<File> file_;  ///< from the first collective access on
+    bool identified_ = false;   ///< and all ranks have opened the same file
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
 };
