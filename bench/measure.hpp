@@ -66,9 +66,9 @@ struct Network {
     [[nodiscard]] double allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const;
 };
 
-/// Seconds to open and close a file that nobody uses, one per repetition.
+/// Seconds to open and close a file that nobody uses.
 struct Unused {
-    Spread alone, through;
+    Spread alone, through;  ///< many to a repetition
 };
 
 struct Outcome {

@@ -260,20 +260,15 @@ bool dropin_is_loaded(std::string const& directory)
     return found != 0;
 }
 
-double open_and_close(MPI_Comm comm, std::string const& path, bool through, int times)
+double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 {
     Hints const hints(through);
-    return timed(comm,
-                 [&] {
-                     for (int i = 0; i < times; ++i) {
-                         MPI_File file = MPI_FILE_NULL;
-                         check_mpi(
-                             MPI_File_open(comm, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, hints.info(), &file),
-                             "MPI_File_open");
-                         check_mpi(MPI_File_close(&file), "MPI_File_close");
-                     }
-                 }) /
-           times;
+    int const mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
+    return timed(comm, [&] {
+        MPI_File file = MPI_FILE_NULL;
+        check_mpi(MPI_File_open(comm, path.c_str(), mode, hints.info(), &file), "MPI_File_open");
+        check_mpi(MPI_File_close(&file), "MPI_File_close");
+    });
 }
 
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,

@@ -38,8 +38,8 @@ std::vector<std::string> const& method_names();
 std::vector<std::string> with_dropin(std::vector<std::string> const& methods);
 /// Whether the drop-in library was loaded into this process. Local; makes a file in `directory` for a moment.
 bool dropin_is_loaded(std::string const& directory);
-/// Seconds to open and close a file that nobody uses, on average. Collective.
-double open_and_close(MPI_Comm comm, std::string const& path, bool through, int times);
+/// Seconds to open and close a file that nobody uses. Collective.
+double open_and_close(MPI_Comm comm, std::string const& path, bool through);
 
 /// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.
 struct Declaration {
