@@ -101,7 +101,7 @@ std::string report_path(std::string const& path)
     return name.replace_extension(fmt::format(".rank{}{}", rank, extension)).string();
 }
 
-core::Status add_to_report(std::string const& path, Json const& account)
+core::Status write_account(std::string const& path, Json const& account)
 try {
     auto const identity = process_identity();
     Json report;
@@ -174,8 +174,13 @@ void write_report(FileState const& file)
     json["write"] = direction(account.write, all, 0);
     json["read"] = direction(account.read, all, per_direction);
     for (auto const& [name, value] : account.more) json[name] = Json::parse(value);
-    if (auto const status = add_to_report(report_path(*file.settings.options.report), json); !status)
-        std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
+    add_to_report(*file.settings.options.report, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void add_to_report(std::string const& path, std::string const& account)
+{
+    auto const status = write_account(report_path(path), Json::parse(account, nullptr, false));
+    if (!status) std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
 }
 
 }  // namespace tapioca::api

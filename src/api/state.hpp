@@ -134,6 +134,9 @@ char const* name(Mode mode);
 /// Adds the closed file to the report on rank 0. Collective. A report that cannot be written is a warning.
 void write_report(FileState const& file);
 
+/// Adds the account of a file, a JSON object, to this process's report at `path`. Local; as above.
+void add_to_report(std::string const& path, std::string const& account);
+
 /// A plan as a JSON object, with the settings that went into it.
 std::string to_json(plan::Plan const& plan, settings::Settings const& settings);
 /// The settings as "name = value (origin)".

@@ -94,8 +94,10 @@ void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object)
         registry = new Registry;
         MPI_Comm_set_attr(MPI_COMM_SELF, registry_key(), registry);
     }
-    std::lock_guard const lock(registry->mutex);
-    registry->holders.push_back({comm, object_key(kind)});
+    {
+        std::lock_guard const lock(registry->mutex);
+        registry->holders.push_back({comm, object_key(kind)});
+    }
     MPI_Comm_set_attr(comm, object_key(kind), new Held(std::move(object)));
 }
 

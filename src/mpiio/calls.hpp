@@ -2,24 +2,29 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tapioca::mpiio {
 
+// Why those that are never served are not; nothing for the others.
 // clang-format off
 #define TAPIOCA_CALLS(X)                                                                                            \
-    X(read_at) X(write_at) X(iread_at) X(iwrite_at) X(read) X(write) X(iread) X(iwrite)                             \
-    X(read_shared) X(write_shared) X(iread_shared) X(iwrite_shared)                                                 \
-    X(iread_at_all) X(iwrite_at_all) X(iread_all) X(iwrite_all)                                                     \
-    X(read_at_all) X(write_at_all) X(read_all) X(write_all)                                                         \
-    X(read_at_all_begin) X(write_at_all_begin) X(read_all_begin) X(write_all_begin)                                 \
-    X(read_ordered) X(write_ordered) X(read_ordered_begin) X(write_ordered_begin)
+    X(read_at, independent) X(write_at, independent) X(iread_at, independent) X(iwrite_at, independent)             \
+    X(read, independent) X(write, independent) X(iread, independent) X(iwrite, independent)                         \
+    X(read_shared, shared) X(write_shared, shared) X(iread_shared, shared) X(iwrite_shared, shared)                 \
+    X(read_ordered, shared) X(write_ordered, shared) X(read_ordered_begin, shared) X(write_ordered_begin, shared)   \
+    X(iread_at_all, nonblocking) X(iwrite_at_all, nonblocking)                                                      \
+    X(iread_all, nonblocking) X(iwrite_all, nonblocking)                                                            \
+    X(read_at_all, none) X(write_at_all, none) X(read_all, none) X(write_all, none)                                 \
+    X(read_at_all_begin, none) X(write_at_all_begin, none) X(read_all_begin, none) X(write_all_begin, none)
 // clang-format on
 
-#define X(name) name,
+#define X(name, why) name,
 enum class Call { TAPIOCA_CALLS(X) count };
 #undef X
 inline constexpr auto calls = static_cast<std::size_t>(Call::count);
@@ -29,18 +34,19 @@ std::string_view name(Call call);
 /// What became of a rank's calls on one file. Counts are this rank's.
 class Calls {
 public:
-    void served(Call call) { ++served_[static_cast<std::size_t>(call)]; }
+    /// A call that is never served. Any thread.
+    void passed(Call call) { never_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed); }
     void passed(Call call, std::string const& why);
+    void served(Call call) { ++served_[static_cast<std::size_t>(call)]; }
+    void clear();
 
-    [[nodiscard]] std::array<std::uint64_t, calls> const& all_served() const { return served_; }
-    [[nodiscard]] std::array<std::uint64_t, calls> all_passed() const;
-    /// Why calls of that kind were passed on, most frequent first.
-    [[nodiscard]] std::map<std::string, std::uint64_t> const& reasons(Call call) const
-    {
-        return passed_[static_cast<std::size_t>(call)];
-    }
+    /// Of those served, by call, then of those passed on.
+    [[nodiscard]] std::vector<std::uint64_t> counts() const;
+    /// Why calls of that kind were passed on, and how often.
+    [[nodiscard]] std::map<std::string, std::uint64_t> reasons(Call call) const;
 
 private:
+    std::array<std::atomic<std::uint64_t>, calls> never_ = {};
     std::array<std::uint64_t, calls> served_ = {};
     std::array<std::map<std::string, std::uint64_t>, calls> passed_;
 };

@@ -26,6 +26,7 @@ struct OpenFile::Part {
 
 struct OpenFile::Decision {
     bool served = false;
+    bool reopen = false;               ///< somebody has new hints
     bool empty = false;                ///< nobody moves anything
     std::optional<std::size_t> known;  ///< a plan that fits
     std::int64_t shift = 0;            ///< by which the plan is to be moved
@@ -47,6 +48,14 @@ bool is_committed(MPI_Datatype type, MPI_Comm comm)
     return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
+/// A variable that fails to be declared, on all ranks, if there is no memory for it.
+pattern::Variable to_variable(pattern::Access const& access)
+try {
+    return pattern::variable_of(access);
+} catch (std::exception const& error) {
+    return pattern::Variable::failed(core::fail(Errc::memory, error.what()));
+}
+
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 constexpr auto no_match = -any_shift;
 
@@ -61,8 +70,17 @@ std::string OpenFile::obstacle_of(Direction direction) const
     return {};
 }
 
-/// Local. Whatever is wrong with the arguments is left for the MPI library to say.
 OpenFile::Part OpenFile::look_at(Request const& request) const
+try {
+    return look_closely(request);
+} catch (std::exception const& error) {  // no memory, most likely: the others must hear of it
+    Part part;
+    part.obstacle = error.what();
+    return part;
+}
+
+/// Local. Whatever is wrong with the arguments is left for the MPI library to say.
+OpenFile::Part OpenFile::look_closely(Request const& request) const
 {
     Part part;
     auto const cannot = [&part](std::string why) {
@@ -112,7 +130,6 @@ void OpenFile::give_up(std::string const& why)
 /// Opens the file for the engine on all ranks, the same that the MPI library has open. Collective.
 bool OpenFile::open_engine()
 {
-    seat_->settle(*bench_);
     try {
         file_ = File::open(bench_->comm, path_, (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update, {}, hints_);
     } catch (Error const& error) {
@@ -120,6 +137,7 @@ bool OpenFile::open_engine()
         give_up(error.what());
         return false;
     }
+    reopen_ = false;
     auto& state = api::Inside::of(*file_);
     if (!is_served(state.storage.name)) {
         give_up(fmt::format("file system {}", state.storage.name));
@@ -138,22 +156,24 @@ std::int64_t OpenFile::identity() const
     auto* const target = api::Inside::shared(*file_)->target();
     struct stat found = {};
     if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
-    if (first_ && found.st_ino != inode_) return no_match;
+    if (first_ && (found.st_ino != inode_ || found.st_dev != device_)) return no_match;
     return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
 }
 
 /// One reduction over all ranks. Collective.
 OpenFile::Decision OpenFile::decide(Part const& part)
 {
-    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), the file that
-    // it has opened and, for every known plan, the shift that makes it fit, both as they are and negated: if these
-    // agree, so do all ranks.
-    constexpr std::size_t file = 2;
-    constexpr std::size_t plans = 4;
+    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
+    // hints are the old ones, the file that it has opened and, for every known plan, the shift that makes it fit, both
+    // as they are and negated: if these agree, so do all ranks.
+    constexpr std::size_t hints = 2;
+    constexpr std::size_t file = 3;
+    constexpr std::size_t plans = 5;
     std::array<std::int64_t, plans + 2 * Bench::most_known> values;
     values.fill(no_match);
     values[0] = part.obstacle.empty() ? 1 : 0;
     values[1] = -part.bytes;
+    values[hints] = reopen_ ? 0 : 1;
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
     for (std::size_t i = 0; i < bench_->known.size(); ++i) {
@@ -166,10 +186,13 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     auto const status = api::Inside::of(*file_).pool->least(values);
     auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
+    if (!status) return decision;
+    decision.reopen = values[hints] == 0;
+    if (decision.reopen) return decision;
     identified_ = agreed(file);
     if (!identified_) give_up("the file cannot be opened, or was renamed or replaced");
     if (!identified_) return decision;
-    decision.served = status.has_value() && values[0] == 1;
+    decision.served = values[0] == 1;
     decision.empty = values[1] == 0;
     for (std::size_t i = 0; i < bench_->known.size() && !decision.known; ++i) {
         if (!agreed(plans + 2 * i)) continue;
@@ -179,16 +202,33 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     return decision;
 }
 
+/// Whether no rank wants the file left alone; asked once. Collective.
+bool OpenFile::agree_to_serve()
+{
+    if (!agreed_) {
+        seat_->settle(*bench_);
+        int refused = refusal_.empty() ? 0 : 1;
+        PMPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, bench_->comm);
+        if (refused != 0) off_ = refusal_.empty() ? "another rank's wish" : refusal_;
+        agreed_ = true;
+    }
+    return off_.empty();
+}
+
 Outcome OpenFile::serve(Request const& request)
 {
-    // Whatever else may differ from rank to rank is decided together.
     Within const within;
-    if (!off_.empty() || (!file_ && !open_engine())) {
-        calls_.passed(request.call, off_);
-        return {};
-    }
-    auto part = look_at(request);
-    auto const decision = decide(part);
+    Part part;
+    Decision decision;
+    do {
+        if (decision.reopen) (void)close_engine();
+        if (!agree_to_serve() || (!file_ && !open_engine())) {
+            calls_.passed(request.call, off_);
+            return {};
+        }
+        part = look_at(request);
+        decision = decide(part);
+    } while (decision.reopen);
     if (!decision.served) {
         calls_.passed(request.call, !off_.empty()           ? off_
                                     : part.obstacle.empty() ? "another rank's data"
@@ -209,7 +249,7 @@ Outcome OpenFile::serve(Request const& request)
 /// Plans a step for this request and keeps it in place of the oldest. Collective.
 std::size_t OpenFile::declare(Part const& part)
 {
-    auto variable = std::make_shared<pattern::Variable const>(pattern::variable_of(0, part.access));
+    auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = api::declare(api::Inside::shared(*file_), {std::move(variable)});
     auto& known = bench_->known;
     auto const place = known.size() < Bench::most_known ? known.size() : bench_->oldest++ % Bench::most_known;

@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include <dlfcn.h>
+
 namespace tapioca::mpiio {
 
 namespace {
@@ -13,24 +15,47 @@ constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
 constexpr int hindexed_integer = MPI_COMBINER_HINDEXED - 1;
 constexpr int struct_integer = MPI_COMBINER_STRUCT - 1;
 
-#if MPI_VERSION >= 4
-using Count = MPI_Count;
-#else
-using Count = int;
-#endif
-
 struct Envelope {
-    Count integers = 0, addresses = 0, counts = 0, types = 0;
+    MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
     int combiner = MPI_COMBINER_NAMED;
 };
+
+#if MPI_VERSION >= 4
+// The forms with large counts, which relatives of MPICH with its ABI may lack.
+template <class Function>
+Function find(char const* name)
+{
+    return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
+}
+auto const get_envelope_c = find<decltype(&PMPI_Type_get_envelope_c)>("PMPI_Type_get_envelope_c");
+auto const get_contents_c = find<decltype(&PMPI_Type_get_contents_c)>("PMPI_Type_get_contents_c");
+#endif
 
 int ask(MPI_Datatype type, Envelope& e)
 {
 #if MPI_VERSION >= 4
-    return PMPI_Type_get_envelope_c(type, &e.integers, &e.addresses, &e.counts, &e.types, &e.combiner);
-#else
-    return PMPI_Type_get_envelope(type, &e.integers, &e.addresses, &e.types, &e.combiner);
+    if (get_envelope_c && get_contents_c)
+        return get_envelope_c(type, &e.integers, &e.addresses, &e.counts, &e.types, &e.combiner);
 #endif
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    auto const code = PMPI_Type_get_envelope(type, &integers, &addresses, &types, &e.combiner);
+    e.integers = integers;
+    e.addresses = addresses;
+    e.types = types;
+    return code;
+}
+
+int tell(MPI_Datatype type, Envelope const& e, int* integers, MPI_Aint* addresses, [[maybe_unused]] MPI_Count* counts,
+         MPI_Datatype* types)
+{
+#if MPI_VERSION >= 4
+    if (get_envelope_c && get_contents_c)
+        return get_contents_c(type, e.integers, e.addresses, e.counts, e.types, integers, addresses, counts, types);
+#endif
+    return PMPI_Type_get_contents(type, static_cast<int>(e.integers), static_cast<int>(e.addresses),
+                                  static_cast<int>(e.types), integers, addresses, types);
 }
 
 bool is_predefined(int combiner)
@@ -119,17 +144,9 @@ core::Result<Contents> contents_of(MPI_Datatype type)
     std::vector<int> integers(static_cast<std::size_t>(envelope.integers));
     std::vector<MPI_Aint> addresses(static_cast<std::size_t>(envelope.addresses));
     std::vector<MPI_Datatype> types(static_cast<std::size_t>(envelope.types));
-#if MPI_VERSION >= 4
     std::vector<MPI_Count> counts(static_cast<std::size_t>(envelope.counts));
-    auto const result =
-        PMPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts, envelope.types,
-                                 integers.data(), addresses.data(), counts.data(), types.data());
-#else
-    std::vector<MPI_Count> const counts;
-    auto const result = PMPI_Type_get_contents(type, envelope.integers, envelope.addresses, envelope.types,
-                                               integers.data(), addresses.data(), types.data());
-#endif
-    if (result != MPI_SUCCESS) return failed();
+    if (tell(type, envelope, integers.data(), addresses.data(), counts.data(), types.data()) != MPI_SUCCESS)
+        return failed();
     contents.types = std::move(types);
     contents.integers.assign(integers.begin(), integers.end());
     contents.addresses.assign(addresses.begin(), addresses.end());

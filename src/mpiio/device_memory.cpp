@@ -1,7 +1,9 @@
 #include "mpiio/device_memory.hpp"
 
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -37,32 +39,13 @@ struct Runtimes {
     HipGetLastError hip_forget = nullptr;
 };
 
-struct Search {
-    Runtimes found;
-    unsigned long long loads = 0;  ///< libraries loaded up to the last search
-};
-
 template <class Function>
-void take(Function& function, char const* library, char const* name)
+void take(Function& function, std::string const& library, char const* name)
 {
-    void* const handle = ::dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return;
     function = reinterpret_cast<Function>(::dlsym(handle, name));
     ::dlclose(handle);  // the program's own handle keeps it
-}
-
-int look_at_library(dl_phdr_info* info, std::size_t /*bytes*/, void* data)
-{
-    auto& search = *static_cast<Search*>(data);
-    if (info->dlpi_adds == search.loads) return 1;  // nothing new
-    std::string_view const path(info->dlpi_name ? info->dlpi_name : "");
-    auto const name = path.substr(path.rfind('/') + 1);
-    if (name.starts_with("libcuda.so")) take(search.found.cuda, info->dlpi_name, "cuPointerGetAttribute");
-    if (name.starts_with("libamdhip64.so")) {
-        take(search.found.hip, info->dlpi_name, "hipPointerGetAttributes");
-        take(search.found.hip_forget, info->dlpi_name, "hipGetLastError");
-    }
-    return 0;
 }
 
 int count_loads(dl_phdr_info* info, std::size_t /*bytes*/, void* loads)
@@ -71,19 +54,34 @@ int count_loads(dl_phdr_info* info, std::size_t /*bytes*/, void* loads)
     return 1;
 }
 
+int add_name(dl_phdr_info* info, std::size_t /*bytes*/, void* names)
+{
+    if (info->dlpi_name) static_cast<std::vector<std::string>*>(names)->emplace_back(info->dlpi_name);
+    return 0;
+}
+
 /// Cheap where no library was loaded since the last call.
 Runtimes runtimes()
 {
-    static std::mutex mutex;
-    static Search search;
+    static auto& mutex = *new std::mutex;
+    static Runtimes found;
+    static unsigned long long searched = 0;
     std::lock_guard const lock(mutex);
     unsigned long long loads = 0;
     ::dl_iterate_phdr(count_loads, &loads);
-    if (loads != search.loads) {
-        ::dl_iterate_phdr(look_at_library, &search);
-        search.loads = loads;
+    if (loads == searched) return found;
+    searched = loads;
+    std::vector<std::string> names;
+    ::dl_iterate_phdr(add_name, &names);  // under the linker's lock, so that they are opened afterwards
+    for (auto const& path : names) {
+        auto const name = std::string_view(path).substr(path.rfind('/') + 1);
+        if (name.starts_with("libcuda.so")) take(found.cuda, path, "cuPointerGetAttribute");
+        if (name.starts_with("libamdhip64.so")) {
+            take(found.hip, path, "hipPointerGetAttributes");
+            take(found.hip_forget, path, "hipGetLastError");
+        }
     }
-    return search.found;
+    return found;
 }
 
 bool in_cuda(CuPointerGetAttribute ask, void const* address)

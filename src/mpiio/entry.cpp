@@ -70,30 +70,28 @@ int end(MPI_File file, MPI_Status* status, PassOn pass_on)
 }
 
 template <class PassOn>
-int passed_on(MPI_File file, Call call, char const* why, PassOn pass_on)
+int passed_on(MPI_File file, Call call, PassOn pass_on)
 {
-    if (auto const known = find(file)) known->passed(call, why);
-    Within const within;
+    if (auto const known = find(file)) known->passed(call);
     return pass_on();
 }
 
 int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file)
 {
-    auto const& mpi = originals().mpi;
     Within const within;
-    auto const code = mpi.File_open(comm, name, amode, info, file);
+    auto const code = originals().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;
-    if (!why_off(name).empty()) return code;
-    enter(*file, std::make_shared<OpenFile>(*file, comm, name, amode, info));
+    (void)remove(*file);  // a handle that was closed where we did not see it
+    if (!is_off()) enter(*file, std::make_shared<OpenFile>(*file, comm, name, amode, info));
     return code;
 }
 
 int close(MPI_File* file)
 {
-    Within const within;
     auto const known = file ? remove(*file) : nullptr;
     auto const ours = known ? known->close() : MPI_SUCCESS;
     if (ours != MPI_SUCCESS) PMPI_File_call_errhandler(*file, ours);
+    Within const within;
     auto const code = originals().mpi.File_close(file);
     return ours != MPI_SUCCESS ? ours : code;
 }
@@ -139,10 +137,6 @@ void* writable(void const* buffer)
 {
     return const_cast<void*>(buffer);
 }
-
-constexpr char const* independent = "an independent access";
-constexpr char const* shared = "the shared file pointer";
-constexpr char const* nonblocking = "a nonblocking collective call";
 
 }  // namespace
 
@@ -224,41 +218,39 @@ COLLECTIVE_END(write, const, all)
 COLLECTIVE_END(write, const, ordered)
 
 // Passed on, and counted.
-#define PASS_ON(NAME, WHY, LARGE, PARAMETERS, ARGUMENTS) \
+#define PASS_ON(NAME, LARGE, PARAMETERS, ARGUMENTS)      \
     TAKE_OVER(File_##NAME##LARGE, PARAMETERS, ARGUMENTS, \
-              passed_on(file, Call::NAME, WHY, [&] { return originals().mpi.File_##NAME##LARGE ARGUMENTS; }))
+              passed_on(file, Call::NAME, [&] { return originals().mpi.File_##NAME##LARGE ARGUMENTS; }))
 
 #define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                        \
     PASS_ON(                                                                                                          \
-        WAY##_at, independent, LARGE,                                                                                 \
+        WAY##_at, LARGE,                                                                                              \
         (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),   \
         (file, offset, buffer, count, type, status))                                                                  \
     PASS_ON(                                                                                                          \
-        i##WAY##_at, independent, LARGE,                                                                              \
+        i##WAY##_at, LARGE,                                                                                           \
         (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
         (file, offset, buffer, count, type, request))                                                                 \
     PASS_ON(                                                                                                          \
-        i##WAY##_at_all, nonblocking, LARGE,                                                                          \
+        i##WAY##_at_all, LARGE,                                                                                       \
         (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
         (file, offset, buffer, count, type, request))                                                                 \
-    PASS_ON(WAY, independent, LARGE,                                                                                  \
+    PASS_ON(WAY, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),      \
+            (file, buffer, count, type, status))                                                                      \
+    PASS_ON(WAY##_shared, LARGE,                                                                                      \
             (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                  \
             (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_shared, shared, LARGE,                                                                              \
+    PASS_ON(WAY##_ordered, LARGE,                                                                                     \
             (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                  \
             (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_ordered, shared, LARGE,                                                                             \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                  \
-            (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_ordered_begin, shared, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),  \
+    PASS_ON(WAY##_ordered_begin, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),          \
             (file, buffer, count, type))                                                                              \
-    PASS_ON(i##WAY, independent, LARGE,                                                                               \
+    PASS_ON(i##WAY, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
+            (file, buffer, count, type, request))                                                                     \
+    PASS_ON(i##WAY##_shared, LARGE,                                                                                   \
             (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                \
             (file, buffer, count, type, request))                                                                     \
-    PASS_ON(i##WAY##_shared, shared, LARGE,                                                                           \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                \
-            (file, buffer, count, type, request))                                                                     \
-    PASS_ON(i##WAY##_all, nonblocking, LARGE,                                                                         \
+    PASS_ON(i##WAY##_all, LARGE,                                                                                      \
             (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                \
             (file, buffer, count, type, request))
 

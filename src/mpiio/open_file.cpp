@@ -28,26 +28,34 @@ namespace {
 /// The environment's settings; read anew when they have changed.
 core::Result<settings::Settings> environment()
 {
-    static std::mutex mutex;
-    static std::optional<settings::Pairs> last;
-    static core::Result<settings::Settings> settings;
-    std::lock_guard const lock(mutex);
+    struct Last {
+        std::mutex mutex;
+        std::optional<settings::Pairs> pairs;
+        core::Result<settings::Settings> settings;
+    };
+    static auto& last = *new Last;  // never destroyed: files may be closed while the program exits
+    std::lock_guard const lock(last.mutex);
     auto now = settings::read_environment();
-    if (!last || *last != now) {
-        settings = settings::resolve({}, {}, now);
-        last = std::move(now);
+    if (!last.pairs || *last.pairs != now) {
+        last.settings = settings::resolve({}, {}, now);
+        last.pairs = std::move(now);
     }
-    return settings;
+    return last.settings;
 }
 
-/// A name without ROMIO's prefix for plain files, or nothing for one with another file system's.
-std::optional<std::string> without_prefix(std::string const& name)
+bool exists(std::string const& path)
+{
+    struct stat file = {};
+    return ::stat(path.c_str(), &file) == 0;
+}
+
+/// The path of the file that the MPI library has opened under this name. Some drop a prefix such as `ufs:`; one that
+/// stands for another file system has no path.
+std::optional<std::string> path_of(std::string const& name)
 {
     auto const colon = name.find(':');
-    if (colon == std::string::npos || name.find('/') < colon) return name;
+    if (colon == std::string::npos || name.find('/') < colon || exists(name)) return name;
     if (name.starts_with("ufs:")) return name.substr(4);
-    struct stat file = {};
-    if (colon < 2 || ::stat(name.c_str(), &file) == 0) return name;
     return std::nullopt;
 }
 
@@ -131,18 +139,11 @@ void warn(std::string const& text)
     std::fprintf(stderr, "tapioca: %s; files are left to the MPI library\n", text.c_str());
 }
 
-std::string why_off(std::string const& name)
+bool is_off()
 {
     auto const settings = environment();
-    if (!settings) {
-        warn(settings.error().text);
-        return "a bad setting";
-    }
-    if (settings->options.off.value_or(false)) return "TAPIOCA_OFF";
-    if (!without_prefix(name)) return "a prefix of another file system";
-    auto const& patterns = settings->options.files;
-    if (patterns && !matches(*patterns, absolute(*without_prefix(name)))) return "TAPIOCA_FILES";
-    return {};
+    if (!settings) warn(settings.error().text);
+    return !settings || settings->options.off.value_or(false);
 }
 
 int class_of(Error const& error)
@@ -162,17 +163,25 @@ int class_of(Error const& error)
 }
 
 OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int amode, MPI_Info info)
-    : handle_(handle), path_(absolute(*without_prefix(name))), amode_(amode)
+    : handle_(handle), amode_(amode)
 {
     if (info != MPI_INFO_NULL) PMPI_Info_dup(info, &hints_);
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     first_ = rank == 0;
+    auto const path = path_of(name);
+    path_ = absolute(path.value_or(name));
     struct stat file = {};
-    if (first_ && ::stat(path_.c_str(), &file) == 0) inode_ = file.st_ino;
-    if (amode_ & MPI_MODE_SEQUENTIAL) off_ = "opened with MPI_MODE_SEQUENTIAL";
-    if (refused(info)) off_ = "the hint tapioca=false";
-    if (!off_.empty()) return;
+    if (first_ && ::stat(path_.c_str(), &file) == 0) {
+        device_ = file.st_dev;
+        inode_ = file.st_ino;
+    }
+    auto const settings = environment();
+    auto const patterns = settings ? settings->options.files : std::nullopt;
+    if (!path) refusal_ = "a prefix of another file system";
+    if (patterns && !matches(*patterns, path_)) refusal_ = "TAPIOCA_FILES";
+    if (amode_ & MPI_MODE_SEQUENTIAL) refusal_ = "opened with MPI_MODE_SEQUENTIAL";
+    if (refused(info)) refusal_ = "the hint tapioca=false";
     seat_ = Seat::of(comm);
     bench_ = seat_->take(comm);
 }
@@ -186,6 +195,16 @@ void OpenFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatyp
 {
     if (!off_.empty()) return;
     bad_view_ = "";
+    try {
+        decode_view(displacement, etype, filetype, representation);
+    } catch (std::exception const& error) {
+        bad_view_ = error.what();
+    }
+}
+
+void OpenFile::decode_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                           char const* representation)
+{
     if (!representation || std::strcmp(representation, "native") != 0) {
         bad_view_ = fmt::format("data representation {}", representation ? representation : "");
         return;
@@ -212,13 +231,14 @@ void OpenFile::set_info(MPI_Info info)
         PMPI_Info_set(hints_, name.c_str(), value.c_str());
         changed = true;
     }
-    if (changed) (void)close_engine();  // the next access opens it with the new hints
+    reopen_ = reopen_ || changed;  // at the next access
 }
 
 void OpenFile::add_hints(MPI_Info info) const
 {
-    PMPI_Info_set(info, "tapioca", off_.empty() ? "true" : "false");
-    if (!off_.empty()) return;
+    bool const serves = off_.empty() && refusal_.empty();
+    PMPI_Info_set(info, "tapioca", serves ? "true" : "false");
+    if (!serves) return;
     auto const settings = settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
     if (!settings) return;
     for (auto const& [name, value, origin] : settings->lines())
@@ -228,16 +248,20 @@ void OpenFile::add_hints(MPI_Info info) const
 int OpenFile::close()
 {
     split.reset();
-    if (!off_.empty() && !file_) return MPI_SUCCESS;
     Within const within;
-    // Files that were never accessed collectively have an account, too, if accounts are wanted.
-    if (!file_) {
-        auto const settings = hints_ == MPI_INFO_NULL
-                                  ? environment()
-                                  : settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
-        if (!settings || !settings->options.report || !open_engine()) return MPI_SUCCESS;
-    }
-    return close_engine();
+    if (file_) return close_engine();
+    // One that was never accessed collectively, or left to the MPI library, has rank 0's account.
+    auto const settings = hints_ == MPI_INFO_NULL
+                              ? environment()
+                              : settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
+    if (!first_ || !settings || !settings->options.report) return MPI_SUCCESS;
+    nlohmann::ordered_json account;
+    account["path"] = path_;
+    if (!off_.empty()) account["passed_on"] = off_;
+    account["calls_of"] = "rank 0";
+    account["calls"] = nlohmann::ordered_json::parse(describe_calls(calls_.counts()));
+    api::add_to_report(*settings->options.report, account.dump());
+    return MPI_SUCCESS;
 }
 
 /// Collective.
@@ -256,26 +280,29 @@ int OpenFile::close_engine()
     return result;
 }
 
+std::string OpenFile::describe_calls(std::vector<std::uint64_t> const& counts) const
+{
+    auto result = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < calls; ++i) {
+        if (counts[i] + counts[calls + i] == 0) continue;
+        auto const call = static_cast<Call>(i);
+        auto reasons = nlohmann::ordered_json::array();
+        for (auto const& [why, count] : calls_.reasons(call)) reasons.push_back(why);
+        result.push_back({{"call", fmt::format("MPI_File_{}", name(call))},
+                          {"served", counts[i]},
+                          {"passed_on", counts[calls + i]},
+                          {"why", reasons}});
+    }
+    return result.dump();
+}
+
+/// Collective.
 void OpenFile::account()
 {
     auto& state = api::Inside::of(*file_);
     if (!state.settings.options.report) return;
-    std::vector<std::uint64_t> counts(calls_.all_served().begin(), calls_.all_served().end());
-    auto const passed = calls_.all_passed();
-    counts.insert(counts.end(), passed.begin(), passed.end());
-    counts = state.pool->team().sum(std::move(counts));
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (std::size_t i = 0; i < calls; ++i) {
-        if (counts[i] + counts[calls + i] == 0) continue;
-        auto const call = static_cast<Call>(i);
-        nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
-        for (auto const& [why, count] : calls_.reasons(call)) reasons.push_back(why);
-        rows.push_back({{"call", fmt::format("MPI_File_{}", name(call))},
-                        {"served", counts[i]},
-                        {"passed_on", counts[calls + i]},
-                        {"why", reasons}});
-    }
-    state.account.more.emplace_back("calls", rows.dump());
+    state.account.more.emplace_back("calls", describe_calls(state.pool->team().sum(calls_.counts())));
+    calls_.clear();
 }
 
 }  // namespace tapioca::mpiio

@@ -47,10 +47,11 @@ public:
     /// What serve() does at the start of a split call; the outcome is kept for its end.
     std::optional<Outcome> split;
 
-    void passed(Call call, std::string const& why) { calls_.passed(call, why); }
+    /// A call that is never served.
+    void passed(Call call) { calls_.passed(call); }
     /// The program has set a view. Local.
     void set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);
-    /// The program has set hints. Collective.
+    /// The program has set hints, which may differ from rank to rank. Local.
     void set_info(MPI_Info info);
     void set_atomicity(bool atomic) { atomic_ = atomic; }
     /// Adds what is in force here to what the MPI library says.
@@ -64,8 +65,12 @@ private:
 
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
+    [[nodiscard]] Part look_closely(Request const& request) const;
+    [[nodiscard]] bool agree_to_serve();
     [[nodiscard]] bool open_engine();
     int close_engine();
+    void decode_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);
+    [[nodiscard]] std::string describe_calls(std::vector<std::uint64_t> const& counts) const;
     [[nodiscard]] std::int64_t identity() const;
     Decision decide(Part const& part);
     std::size_t declare(Part const& part);
@@ -77,10 +82,13 @@ private:
     std::string path_;
     int amode_;
     MPI_Info hints_ = MPI_INFO_NULL;
-    std::uint64_t inode_ = 0;  ///< on rank 0: what the MPI library opened
-    bool first_ = false;       ///< this is rank 0
+    std::uint64_t device_ = 0, inode_ = 0;  ///< on rank 0: what the MPI library opened
+    bool first_ = false;                    ///< this is rank 0
     bool atomic_ = false;
-    std::string off_;  ///< why everything is passed on, for good; the same on all ranks
+    std::string refusal_;  ///< why this rank wants everything passed on
+    bool agreed_ = false;  ///< the ranks have told each other of that
+    bool reopen_ = false;  ///< this rank has new hints
+    std::string off_;      ///< why everything is passed on, for good; the same on all ranks
 
     std::string bad_view_;  ///< why collective calls are passed on with this view
     pattern::View view_;
@@ -99,8 +107,9 @@ std::shared_ptr<OpenFile> find(MPI_File handle);
 void enter(MPI_File handle, std::shared_ptr<OpenFile> file);
 std::shared_ptr<OpenFile> remove(MPI_File handle);
 
-/// Why nothing is done with a file of that name, or an empty text. Local; a bad setting is told once.
-std::string why_off(std::string const& name);
+/// Whether the environment, which is the same for all ranks, turns everything off; a bad setting does, and is told
+/// once.
+bool is_off();
 /// Tells, on rank 0 of the job, the first thing that is wrong with the settings, once.
 void warn(std::string const& text);
 

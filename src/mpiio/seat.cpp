@@ -15,14 +15,14 @@ int size_of(MPI_Comm comm)
     return size;
 }
 
-bool many_threads()
+/// Whether a rank of `comm` may use several files at the same time. Collective; levels may differ between ranks.
+bool many_threads(MPI_Comm comm)
 {
-    static bool const many = [] {
-        int level = MPI_THREAD_SINGLE;
-        PMPI_Query_thread(&level);
-        return level == MPI_THREAD_MULTIPLE;
-    }();
-    return many;
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    int many = level == MPI_THREAD_MULTIPLE ? 1 : 0;
+    if (size_of(comm) > 1) PMPI_Allreduce(MPI_IN_PLACE, &many, 1, MPI_INT, MPI_MAX, comm);
+    return many != 0;
 }
 
 bool is_world(MPI_Comm comm)
@@ -65,26 +65,31 @@ Bench::~Bench()
 
 std::shared_ptr<Seat> Seat::of(MPI_Comm comm)
 {
+    // Threads may open files of their own at the same time, on MPI_COMM_SELF.
+    static auto& mutex = *new std::mutex;
+    std::unique_lock lock(mutex, std::defer_lock);
+    if (size_of(comm) == 1) lock.lock();
+    auto const kept = [](MPI_Comm on) { return std::static_pointer_cast<Seat>(comm::attached(on, comm::Kept::seat)); };
+    if (auto seat = kept(comm)) return seat;
+
     // With one thread, communicators of the same ranks may share; and the ones that never go away keep what they have.
-    if (!many_threads()) {
-        if (size_of(comm) == 1)
-            comm = MPI_COMM_SELF;
-        else if (is_world(comm))
-            comm = MPI_COMM_WORLD;
+    auto const many = many_threads(comm);
+    auto const lasting = many                 ? MPI_COMM_NULL
+                         : size_of(comm) == 1 ? MPI_COMM_SELF
+                         : is_world(comm)     ? MPI_COMM_WORLD
+                                              : MPI_COMM_NULL;
+    auto seat = lasting == MPI_COMM_NULL ? nullptr : kept(lasting);
+    if (!seat) {
+        seat.reset(new Seat(comm, lasting, many));
+        if (lasting != MPI_COMM_NULL && lasting != comm) comm::attach(lasting, comm::Kept::seat, seat);
     }
-    if (auto const kept = comm::attached(comm, comm::Kept::seat)) return std::static_pointer_cast<Seat>(kept);
-    std::shared_ptr<Seat> seat(new Seat(comm));
     comm::attach(comm, comm::Kept::seat, seat);
     return seat;
 }
 
-Seat::Seat(MPI_Comm comm)
+Seat::Seat(MPI_Comm comm, MPI_Comm lasting, bool many_threads) : many_threads_(many_threads), lasting_(lasting)
 {
-    if (many_threads()) return;
-    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) {
-        lasting_ = comm;
-        return;
-    }
+    if (many_threads_ || lasting_ != MPI_COMM_NULL) return;
     PMPI_Comm_group(comm, &group_);
     if (within_world(group_)) return;
     lasting_ = duplicate(comm);  // no communicator is left to make one from later
@@ -100,7 +105,9 @@ Seat::~Seat()
 
 std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
 {
-    if (!many_threads()) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (size_of(comm) == 1) lock.lock();  // else calls come one after the other
+    if (!many_threads_) {
         if (!benches_[0]) benches_[0] = std::make_shared<Bench>();
         return benches_[0];
     }

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct Bench {
 
 class Seat {
 public:
-    /// The seat of `comm`, which is kept with it. Local, but collective where ranks are outside MPI_COMM_WORLD.
+    /// The seat of `comm`, which is kept with it. Collective: one small reduction for each new communicator.
     static std::shared_ptr<Seat> of(MPI_Comm comm);
     ~Seat();
     Seat(Seat const&) = delete;
@@ -53,10 +54,12 @@ public:
     void settle(Bench& bench) const;
 
 private:
-    explicit Seat(MPI_Comm comm);
+    Seat(MPI_Comm comm, MPI_Comm lasting, bool many_threads);
 
     static constexpr std::size_t benches = 16;
 
+    bool many_threads_;
+    std::mutex mutex_;
     MPI_Group group_ = MPI_GROUP_NULL;
     MPI_Comm lasting_ = MPI_COMM_NULL;  ///< one that the program cannot free
     bool owned_ = false;                ///< since it is our duplicate

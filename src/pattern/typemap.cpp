@@ -171,7 +171,7 @@ std::int64_t Node::offset_of(std::int64_t position) const
 
 Typemap::Typemap()
 {
-    static Handle const nothing = node_of_list({});
+    static auto const& nothing = *new Handle(node_of_list({}));  // never destroyed: used from atexit, too
     root_ = nothing;
 }
 

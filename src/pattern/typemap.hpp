@@ -97,6 +97,6 @@ core::Result<Access> access_of(View const& view, std::int64_t from, std::int64_t
 /// The access as a variable, with its bytes packed in data order. Kept as structure: memory in proportion to the
 /// datatype, not to the number of tiles. Where several loops follow each other, those of up to `expanded` blocks in all
 /// become a list and each longer one gets a layout of its own.
-Variable variable_of(std::size_t number, Access const& access, std::int64_t expanded = 4096);
+Variable variable_of(Access const& access, std::int64_t expanded = 4096);
 
 }  // namespace tapioca::pattern

@@ -25,6 +25,7 @@ public:
     /// whose status() tells what is wrong.
     static Variable from_extents(std::size_t number, std::span<Extent const> extents);
     static Variable from_subarray(std::size_t number, Subarray const& array);
+    static Variable failed(core::Status status) { return Variable(std::move(status)); }
 
     [[nodiscard]] core::Status const& status() const { return status_; }
     [[nodiscard]] std::vector<Layout> const& layouts() const { return layouts_; }

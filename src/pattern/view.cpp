@@ -185,7 +185,7 @@ private:
 
 }  // namespace
 
-Variable variable_of(std::size_t /*number*/, Access const& access, std::int64_t expanded)
+Variable variable_of(Access const& access, std::int64_t expanded)
 {
     auto const& [tile, extent, phase, bytes] = access.shape;
     if (bytes == 0) return {{}, 0};

@@ -140,7 +140,8 @@ constexpr std::array<std::string_view, 3> direct_words = {"auto", "never", "alwa
 
 std::vector<Row> const& table()
 {
-    static std::vector<Row> const rows = {
+    // Never destroyed: files may be opened and closed while a program exits.
+    static auto const& rows = *new std::vector<Row>{
         bytes_row("buffersize", "bytes of one aggregation buffer, rounded up to the file system's block",
                   &Options::buffersize),
         int_row("buffers", "buffers per aggregator, 1 to 64 (default 2; on several nodes 8)", 1, 64, &Options::buffers),

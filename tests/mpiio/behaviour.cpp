@@ -29,6 +29,7 @@ constexpr int read_and_create = MPI_MODE_RDWR | MPI_MODE_CREATE;
 
 int rank = 0;
 int ranks = 1;
+bool finalized_at_exit = false;
 
 void require(bool condition, std::string const& what)
 {
@@ -550,14 +551,6 @@ void no_space()
     require_interleaved("after a full one");
 }
 
-void never_closed()
-{
-    auto file = open_file("unclosed");
-    view_interleaved(file);
-    write_and_read(file);
-    require_interleaved("unclosed");
-}
-
 void plain()
 {
     auto file = open_file("plain");
@@ -565,6 +558,84 @@ void plain()
     for (int i = 0; i < 3; ++i) write_and_read(file, i);
     close_file(file);
     require_interleaved("plain", 2);
+}
+
+MPI_Info hint(char const* name, char const* value)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, name, value);
+    return info;
+}
+
+/// Hints may differ from rank to rank; files may be left alone by one rank.
+void differing_hints()
+{
+    auto file = open_file("hinted");
+    view_interleaved(file);
+    write_and_read(file);
+    auto info = rank == 1 ? hint("tapioca_nbaggr", "1") : hint("of_nobody", "1");
+    right(MPI_File_set_info(file, info), "set_info");
+    MPI_Info_free(&info);
+    write_and_read(file, 1);
+    write_and_read(file, 2);
+    close_file(file);
+    require_interleaved("hinted", 2);
+
+    info = hint("tapioca", "false");
+    right(MPI_File_open(MPI_COMM_WORLD, "left alone by one", read_and_create, rank == 1 ? info : MPI_INFO_NULL, &file),
+          "open");
+    MPI_Info_free(&info);
+    view_interleaved(file);
+    write_and_read(file);
+    close_file(file);
+    require_interleaved("left alone by one");
+}
+
+/// A name with a prefix is that of a file without one for some MPIs, and of itself for others: never of a third.
+void prefix()
+{
+    once([] { std::ofstream("prefixed") << "of somebody else"; });
+    std::string const name = "nothing:prefixed";
+    MPI_File file = MPI_FILE_NULL;
+    if (MPI_File_open(MPI_COMM_WORLD, name.c_str(), read_and_create, MPI_INFO_NULL, &file) == MPI_SUCCESS) {
+        view_interleaved(file);
+        write_and_read(file);
+        close_file(file);
+        if (::access(name.c_str(), F_OK) == 0) {
+            require_interleaved(name);
+            std::ifstream other("prefixed");
+            std::string const text{std::istreambuf_iterator<char>(other), {}};
+            require(text == "of somebody else", "a file with a similar name is left alone");
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void use_and_finalize()
+{
+    auto file = open_file("at exit");
+    view_interleaved(file);
+    write_and_read(file);
+    close_file(file);
+    require_interleaved("at exit");
+    MPI_Finalize();
+}
+
+/// Some programs tidy up when they exit, after what was made since is gone.
+void at_exit()
+{
+    finalized_at_exit = true;
+    std::atexit(use_and_finalize);
+    plain();
+}
+
+void never_closed()
+{
+    auto file = open_file("unclosed");
+    view_interleaved(file);
+    write_and_read(file);
+    require_interleaved("unclosed");
 }
 
 /// Each of several threads writes and reads its own file, all of them at the same time.
@@ -630,10 +701,14 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"view_of_nothing", view_of_nothing},
     {"error_handlers", error_handlers},
     {"no_space", no_space},
+    {"differing_hints", differing_hints},
+    {"prefix", prefix},
+    {"at_exit", at_exit},
     {"never_closed", never_closed},
     {"plain", plain},
     {"threads_with_own_communicators", threads_with_own_communicators},
     {"threads_on_one_communicator", threads_on_one_communicator},
+    {"levels", plain},
 };
 
 }  // namespace
@@ -641,15 +716,18 @@ std::map<std::string, std::function<void()>> const scenarios = {
 int main(int argc, char** argv)
 {
     bool threads = false;
+    bool levels = false;
     for (int i = 1; i < argc; ++i) {
         threads = threads || std::string(argv[i]).starts_with("threads_");
+        levels = levels || argv[i] == std::string("levels");
         if (scenarios.contains(argv[i])) continue;
         for (auto const& [name, run] : scenarios) std::printf("%s\n", name.c_str());
         return 2;
     }
-    if (threads) {
+    if (threads || levels) {  // ranks of one job may have asked for different levels
+        bool const odd = ::getpid() % 2 != 0;
         int provided = 0;
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+        MPI_Init_thread(&argc, &argv, levels && odd ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
     } else {
         MPI_Init(&argc, &argv);
     }
@@ -660,6 +738,6 @@ int main(int argc, char** argv)
         MPI_Barrier(MPI_COMM_WORLD);
         say(std::string(argv[i]) + ": ok");
     }
-    MPI_Finalize();
+    if (!finalized_at_exit) MPI_Finalize();
     return 0;
 }

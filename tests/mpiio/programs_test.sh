@@ -83,7 +83,8 @@ calls_were_served() {
 }
 
 [ -n "$with_only" ] || run without ""
-export TAPIOCA_REPORT=$work/report.json BEHAVIOUR_STRICT=1
+# What was given back must not be used again.
+export TAPIOCA_REPORT=$work/report.json BEHAVIOUR_STRICT=1 MALLOC_PERTURB_=165
 run with "$library"
 [ -z "$serves" ] || calls_were_served
 cat "$work/with.out"

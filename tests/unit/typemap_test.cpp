@@ -143,7 +143,7 @@ TEST(Typemap, ManySmallTilesArePackedAsOneIs)
 /// The bytes of an access, walked with cursors in every layout.
 std::vector<Place> walked(Access const& access, std::int64_t expanded)
 {
-    auto const variable = variable_of(0, access, expanded);
+    auto const variable = variable_of(access, expanded);
     EXPECT_TRUE(variable.status());
     EXPECT_EQ(variable.bytes(), static_cast<std::uint64_t>(access.shape.bytes));
     std::vector<Place> all;
@@ -258,7 +258,7 @@ TEST(View, TilesTakeTheSameMemoryHoweverManyThereAre)
 {
     auto const tile = Typemap::sequence({{0, Typemap::block(4)}, {6, Typemap::block(1)}, {9, Typemap::block(2)}});
     auto const variable = [&](std::int64_t tiles) {
-        return variable_of(0, access_of({0, 20, tile}, 5, tiles * 7).value());
+        return variable_of(access_of({0, 20, tile}, 5, tiles * 7).value());
     };
     auto const large = variable(1'000'000'000);
     EXPECT_EQ(large.bookkeeping_bytes(), variable(1'000'000).bookkeeping_bytes());
@@ -274,7 +274,7 @@ TEST(View, LongLoopsInASequenceGetLayoutsOfTheirOwn)
     auto const second = Typemap::loop(n, 32, Typemap::block(8));
     auto const tile =
         Typemap::sequence({{0, Typemap::block(3)}, {10, first}, {20 * n, second}, {60 * n, Typemap::block(5)}});
-    auto const variable = variable_of(0, access_of({0, 70 * n, tile}, 0, 3 * tile.bytes()).value());
+    auto const variable = variable_of(access_of({0, 70 * n, tile}, 0, 3 * tile.bytes()).value());
     ASSERT_EQ(variable.layouts().size(), 3U);
     EXPECT_LT(variable.bookkeeping_bytes(), 2048U);
     std::int64_t pieces = 0;
@@ -297,7 +297,7 @@ TEST(View, ManyBlocksAreOneList)
     auto const tile = Typemap::sequence(parts);
     EXPECT_EQ(tile.blocks(), n);
     EXPECT_TRUE(tile.ascending());
-    auto const variable = variable_of(0, access_of({0, 50 * n, tile}, 0, tile.bytes()).value());
+    auto const variable = variable_of(access_of({0, 50 * n, tile}, 0, tile.bytes()).value());
     ASSERT_EQ(variable.layouts().size(), 1U);
     EXPECT_EQ(variable.layouts()[0].entries.size(), at(n));
     EXPECT_TRUE(variable.layouts()[0].in_order);

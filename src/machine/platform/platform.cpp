@@ -89,7 +89,7 @@ TierTraits read_tier(Section const& section)
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (tier.name.empty()) section.refuse("name", "is missing");
     auto const stem = tier.name.substr(0, tier.name.find(':'));
-    static std::map<std::string_view, std::string_view> const usual{
+    static auto const& usual = *new std::map<std::string_view, std::string_view>{
         {"dram", "dram"}, {"hbm", "numa"}, {"numa", "numa"}, {"ssd", "ssd"}};
     if (auto const kind = section.text("kind"))
         tier.kind = *kind;

@@ -205,7 +205,7 @@ struct TopologyRow {
 
 std::vector<TopologyRow> const& topology_rows()
 {
-    static std::vector<TopologyRow> const rows = {
+    static auto const& rows = *new std::vector<TopologyRow>{
         {"flat", {}, &read_flat},
         {"torus", {"dimensions"}, &read_torus},
         {"dragonfly", {"groups", "rows", "columns", "nodes_per_router"}, &read_dragonfly},
