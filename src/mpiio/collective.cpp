@@ -183,7 +183,8 @@ OpenFile::Decision OpenFile::decide(Part const& part)
         values[plans + 2 * i] = part.bytes == 0 ? any_shift : shift;
         values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
-    auto const status = api::Inside::of(*file_).pool->least(values);
+    auto const used = std::span(values).first(plans + 2 * bench_->known.size());  // as many on all ranks
+    auto const status = api::Inside::of(*file_).pool->least(used);
     auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
     if (!status) return decision;
