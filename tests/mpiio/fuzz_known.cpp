@@ -24,32 +24,19 @@ char const* name_of(Stack stack)
 Avoid avoided(Stack stack)
 {
     Avoid avoid;
-    avoid.nonblocking_collectives = true;
-    avoid.nested_bounds = true;
-    if (stack == Stack::OpenMpiRomio) avoid.subcommunicators = avoid.sequential = true;
+    if (stack == Stack::OpenMpiRomio) avoid.subcommunicators = avoid.sequential = avoid.darray_views = true;
     if (stack == Stack::Ompio)
         avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
-            avoid.equal_writes = true;
+            avoid.meeting = true;
     return avoid;
 }
 
-char const* name_of(What what)
+bool by_chance(Stack /*stack*/, Step const& /*step*/, What what)
 {
-    static constexpr char const* names[] = {"error class",
-                                            "count",
-                                            "elements",
-                                            "individual pointer",
-                                            "shared pointer",
-                                            "answers",
-                                            "buffer",
-                                            "bytes that were not read",
-                                            "calls of the error handler",
-                                            "file",
-                                            "holes of the file"};
-    return names[static_cast<int>(what)];
+    return what == What::Unread || what == What::Holes;
 }
 
-char const* known_deviation(Stack stack, Step const& step, int me, What what, Observed const& /*seen*/)
+char const* known_deviation(Stack stack, Step const& step, int me, What what)
 {
     auto const& part = step.parts[static_cast<std::size_t>(me)];
     bool const access = step.what == Do::Data && !step.fails;
@@ -63,7 +50,7 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what, Ob
         if (access && step.how == How::Split && bytes == 0)
             return "the status of a split access without data is not set";
         return nullptr;
-    case What::Beyond: return "bytes of the buffer that nothing was read for are overwritten";
+    case What::Unread: return "bytes of the buffer that nothing was read for are overwritten";
     case What::Holes: return "holes of the file hold anything";
     case What::Position:
     case What::Shared:
@@ -72,19 +59,11 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what, Ob
         return nullptr;
     case What::Class:
     case What::Handler:
-        if (step.what == Do::Preallocate && stack == Stack::Ompio) return "preallocate is an error";
         if (step.what == Do::Sync && step.features == "R") return "sync of a file opened for reading is an error";
         if (from_end && (step.features == "V" || stack == Stack::Ompio))
             return "seek from the end is an error where the view begins behind it";
         if (what == What::Handler && step.fails && step.how == How::Nonblocking)
             return "errors of nonblocking accesses do not reach the error handler";
-        return nullptr;
-    case What::Buffer:
-    case What::File:
-        if (stack == Stack::Ompio && step.features.find('O') != std::string::npos)
-            return "collective accesses in which ranks meet in the file lose data";
-        if (stack == Stack::Ompio && what == What::File && access && step.write && step.how != How::Blocking)
-            return "a collective write loses data";
         return nullptr;
     default: return nullptr;
     }

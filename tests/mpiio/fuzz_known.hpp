@@ -12,7 +12,7 @@
 // |                               | MPI_MODE_SEQUENTIAL, preallocate: wrong, then a hang                             |
 #pragma once
 
-#include "fuzz_run.hpp"
+#include "fuzz_judge.hpp"
 
 namespace fuzz {
 
@@ -24,11 +24,9 @@ char const* name_of(Stack stack);
 /// Input that is not made because this stack crashes or hangs on it.
 Avoid avoided(Stack stack);
 
-enum class What { Class, Count, Elements, Position, Shared, Values, Buffer, Beyond, Handler, File, Holes };
-char const* name_of(What what);
-
 /// The name of a documented deviation from the standard by the MPI library alone; null where it is none.
-/// `seen` is what the library did on rank `me`; unused for What::File.
-char const* known_deviation(Stack stack, Step const& step, int me, What what, Observed const& seen);
+char const* known_deviation(Stack stack, Step const& step, int me, What what);
+/// Whether a deviation shows or not from run to run.
+bool by_chance(Stack stack, Step const& step, What what);
 
 }  // namespace fuzz
