@@ -146,8 +146,9 @@ private:
 
     bool handlers() const { return case_.seed % 3 == 0; }
 
-    /// Does the step at step_, and the next one too where that comes between the start and the end of this one.
-    Verdict one_step()
+    /// Does the step at step_, and the next one too where that comes between the start and the end of this one;
+    /// `within`: this is one that does.
+    Verdict one_step(bool within = false)
     {
         auto const number = step_;
         auto const& step = case_.steps[number];
@@ -162,9 +163,10 @@ private:
         if (!overlapped) seen[0] = first.finish(step, me_);
         second.start(step, me_);
         auto worst = Fine;
-        if (overlapped && number + 1 < case_.steps.size() && case_.steps[number + 1].file != step.file) {
+        if (overlapped && !within && number + 1 < case_.steps.size() && case_.steps[number + 1].file != step.file &&
+            may_come_between(stack_, case_.steps[number + 1])) {
             ++step_;
-            worst = one_step();
+            worst = one_step(true);
             say_where(step);
         }
         if (overlapped) seen[0] = first.finish(step, me_);
@@ -229,9 +231,11 @@ private:
     void weigh(Step const& step, Finding const& finding)
     {
         auto const [what, alone_right, through_right, equal] = finding;
-        bool const ours = !through_right && (step.served || step.what == Do::Close) && what != What::Holes;
-        char const* kind =
-            step.alone == Alone::Direct && what != What::Holes ? nullptr : known_deviation(stack_, step, me_, what);
+        bool const ours = !through_right && step.served && what != What::Holes &&
+                          !(what == What::Position && step.wild_view && step.where == Where::At);
+        char const* kind = step.alone == Alone::Direct && what != What::Holes && what != What::Position
+                               ? nullptr
+                               : known_deviation(stack_, step, me_, what);
         std::string undocumented;
         if (kind == nullptr && settings_.survey && !ours) {
             undocumented = std::string("undocumented: ") + name_of(what) + " of " + (step.fails ? "failing " : "") +

@@ -42,6 +42,7 @@ Bytes Generator::noise(std::int64_t length)
 Step& Generator::push(Step step)
 {
     step.parts.resize(z(ranks_));
+    step.wild_view = slots_[z(step.file)].wild_view;
     out_.steps.push_back(std::move(step));
     return out_.steps.back();
 }
@@ -187,7 +188,7 @@ void Generator::one_step(int i)
     auto const what = random_.between(0, 99);
     if (what < 20 && !model.sequential()) return view(i);
     if (what < 72) return data(i);
-    if (what < 78 && !model.sequential()) return seek(i);
+    if (what < 78 && !model.sequential() && !(wild && avoid_.pointers)) return seek(i);
     if (what < 84) return query(i);
     if (what < 86) return sync(i);
     if (what < 89 && !wild && !model.sequential() && model.same_view_everywhere()) return seek_shared(i);

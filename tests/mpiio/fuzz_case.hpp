@@ -66,7 +66,8 @@ struct Step {
     How how = How::Blocking;
     bool served = false;  ///< the library under test does it itself
     Alone alone = Alone::Same;
-    bool fails = false;  ///< on every rank, with the same class as on the MPI library alone
+    bool wild_view = false;  ///< some rank's view is not simple
+    bool fails = false;      ///< on every rank, with the same class as on the MPI library alone
     std::vector<Part> parts;
     std::int64_t size = 0;  ///< of set_size, preallocate; the offset of seek_shared; the flag of set_atomicity
     int amode = 0;
@@ -97,12 +98,13 @@ struct Avoid {
     bool subcommunicators = false;         ///< but for MPI_COMM_SELF
     bool failing_accesses = false;         ///< but for a negative count in a blocking independent access
     bool nonblocking_collectives = false;  ///< even one at a time
-    bool darray_views = false;             ///< of more than named types
-    bool views_below_zero = false;         ///< file types with a negative lower bound
+    bool types_freed_early = false;        ///< in nonblocking collective accesses
+    bool odd_views = false;  ///< with empty blocks, a negative lower bound or darrays of more than named types
 
     // Done by the library under test only.
     bool empty_types = false;  ///< size zero
     bool meeting = false;      ///< collective accesses of ranks that meet in the file
+    bool pointers = false;     ///< individual ones, in views that are not simple
     bool short_reads = false;  ///< nonblocking and split ones behind the end of the file, or accesses of nothing
 };
 

@@ -167,7 +167,7 @@ void Generator::choose_memory(Slot const& slot, View const& view, Step const& st
         part.count = static_cast<int>(random_.between(0, 3));
     }
     part.bottom = step.alone != Alone::Same && random_.chance(12);
-    part.freed_early = random_.chance(30);
+    part.freed_early = random_.chance(30) && !(avoid_.types_freed_early && step.how == How::NonblockingAll);
 }
 
 /// An offset in etypes at which `bytes` bytes of the view end before the longest file does; -1 if there is none.
@@ -227,6 +227,7 @@ void Generator::choose_access(Slot const& slot, Step& step)
                               : How::Nonblocking;
         if (avoid_.nonblocking_collectives && step.how == How::NonblockingAll) step.how = How::All;
         if (slot.wild_view && step.how != How::Split) step.how = How::All;
+        if (slot.wild_view && avoid_.pointers) step.where = Where::At;
         step.served = (step.how == How::All || step.how == How::Split) && !model.atomic;
         if (step.served && random_.chance(60)) step.alone = Alone::Packed;
     }
@@ -248,7 +249,8 @@ void Generator::data(int i)
 {
     auto& slot = slots_[z(i)];
     auto& model = slot.model;
-    if (!model.sequential() && random_.chance(20)) seek_apart(i);
+    bool const no_pointers = slot.wild_view && avoid_.pointers;
+    if (!model.sequential() && !no_pointers && random_.chance(20)) seek_apart(i);
 
     auto step = collective(i, Do::Data);
     choose_access(slot, step);

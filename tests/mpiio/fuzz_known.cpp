@@ -24,16 +24,24 @@ char const* name_of(Stack stack)
 Avoid avoided(Stack stack)
 {
     Avoid avoid;
-    if (stack == Stack::OpenMpiRomio) avoid.subcommunicators = avoid.sequential = avoid.darray_views = true;
+    if (stack != Stack::Ompio) avoid.odd_views = avoid.pointers = true;
+    if (stack == Stack::Mpich) avoid.types_freed_early = true;
+    if (stack == Stack::OpenMpiRomio) avoid.nonblocking_collectives = avoid.subcommunicators = avoid.sequential = true;
     if (stack == Stack::Ompio)
         avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
             avoid.meeting = true;
     return avoid;
 }
 
-bool by_chance(Stack /*stack*/, Step const& /*step*/, What what)
+bool may_come_between(Stack stack, Step const& step)
 {
-    return what == What::Unread || what == What::Holes;
+    if (stack != Stack::Ompio) return true;
+    return step.what == Do::Data || step.what == Do::Query || step.what == Do::View || step.what == Do::Seek;
+}
+
+bool by_chance(Stack /*stack*/, Step const& step, What what)
+{
+    return what == What::Unread || what == What::Holes || (what == What::Position && step.wild_view);
 }
 
 char const* known_deviation(Stack stack, Step const& step, int me, What what)
@@ -55,6 +63,8 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what)
     case What::Position:
     case What::Shared:
         if (short_read) return "the pointer moves by what was read, not by what was asked for";
+        if (stack != Stack::Ompio && step.wild_view && what == What::Position)
+            return "the individual pointer is lost in views of types of types with set bounds";
         if (from_end) return "seek from the end of the file goes elsewhere in a view";
         return nullptr;
     case What::Class:

@@ -26,6 +26,8 @@ Avoid avoided(Stack stack);
 
 /// The name of a documented deviation from the standard by the MPI library alone; null where it is none.
 char const* known_deviation(Stack stack, Step const& step, int me, What what);
+/// Whether a step may come between the start and the end of one on another file.
+bool may_come_between(Stack stack, Step const& step);
 /// Whether a deviation shows or not from run to run.
 bool by_chance(Stack stack, Step const& step, What what);
 

@@ -121,27 +121,24 @@ void Subject::access(Step const& step, Part const& part)
         address_ = packed_.data();
         return note(begin(step, adapted, address_, MPI_BYTE));
     }
-    Committed committed(part.type);
+    held_ = std::make_unique<Committed>(part.type);
     auto* address = buffer_.data() + part.origin;
-    MPI_Datatype used = committed.get();
-    bool own = false;
+    auto adapted = part;
+    address_ = address;
+    MPI_Datatype used = held_->get();
     if (part.bottom) {
         MPI_Aint absolute = 0;
         MPI_Get_address(address, &absolute);
         MPI_Aint const at[1] = {absolute};
         int const lengths[1] = {part.count};
-        MPI_Type_create_hindexed(1, lengths, at, committed.get(), &used);
-        own = true;
-    } else if (part.freed_early) {
-        MPI_Type_dup(committed.get(), &used);
-        own = true;
+        MPI_Type_create_hindexed(1, lengths, at, held_->get(), &used);
+        MPI_Type_commit(&used);
+        adapted.count = part.count > 0 ? 1 : part.count;
+        address_ = MPI_BOTTOM;
     }
-    if (own) MPI_Type_commit(&used);
-    auto adapted = part;
-    if (part.bottom) adapted.count = part.count > 0 ? 1 : part.count;
-    address_ = part.bottom ? MPI_BOTTOM : address;
     note(begin(step, adapted, address_, used));
-    if (own) MPI_Type_free(&used);
+    if (part.bottom) MPI_Type_free(&used);
+    if (part.freed_early) held_.reset();
 }
 
 bool Subject::packs(Step const& step) const
@@ -257,6 +254,7 @@ Observed Subject::finish(Step const& step, int me)
         if (packs(step) && !step.write) scatter(packed_, buffer_, part.origin, bytes_in_memory(*part.type, part.count));
         seen_.buffer = buffer_;
     }
+    held_.reset();
     seen_.handler_calls += handler_calls;
     if (file_ != MPI_FILE_NULL && (amode_ & MPI_MODE_SEQUENTIAL) == 0) {
         MPI_Offset position = -1;

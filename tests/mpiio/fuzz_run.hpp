@@ -59,6 +59,7 @@ private:
     Bytes buffer_;
     Bytes packed_;  ///< of an access with Alone::Packed
     void* address_ = nullptr;
+    std::unique_ptr<Committed> held_;  ///< until the access is complete
     MPI_Status status_{};
     MPI_Request request_ = MPI_REQUEST_NULL;
 };

@@ -18,7 +18,7 @@ TypePtr Generator::random_etype(Slot& slot, bool simple)
     auto const kind = random_.between(0, 99);
     if (kind < (simple ? 75 : 50)) return slot.base;
     if (kind < 70 || simple) return contiguous(static_cast<int>(random_.between(1, 5)), slot.base);
-    return random_file_type(random_, slot.base, static_cast<int>(random_.between(1, 2)), false);
+    return random_file_type(random_, slot.base, static_cast<int>(random_.between(1, 2)), false, avoid_.odd_views);
 }
 
 /// What applications do: the ranks' data alternates, or is a part each of one array.
@@ -28,7 +28,7 @@ void Generator::interleaved(std::vector<View>& views, std::vector<int> const& me
     auto const block = static_cast<int>(random_.between(1, 6));
     auto const times = static_cast<int>(random_.between(1, 6));
     auto const start = random_.between(0, 3) * 16;
-    auto const kind = random_.between(0, avoid_.darray_views && !etype->named ? 3 : 4);
+    auto const kind = random_.between(0, avoid_.odd_views && !etype->named ? 3 : 4);
     bool const cyclic = random_.chance(50);
     auto const order = random_.chance(60) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
     auto const width = block * n + (random_.chance(20) ? 1 : 0);
@@ -72,14 +72,16 @@ void Generator::view(int i)
         } else if (how < 70) {
             interleaved(views, model.members, etype);
         } else if (how < 88) {
-            auto const type = random_file_type(random_, etype, static_cast<int>(random_.between(1, 3)), !wild);
+            auto const type =
+                random_file_type(random_, etype, static_cast<int>(random_.between(1, 3)), !wild, avoid_.odd_views);
             auto const displacement = random_.between(0, 100);
             auto const apart = random_.chance(40) ? random_.between(0, 600) : 0;
             for (int r = 0; r < ranks_; ++r) views[z(r)] = {displacement + r * apart, etype, type};
         } else {
             for (auto& v : views)
-                v = {random_.between(0, 600), etype,
-                     random_file_type(random_, etype, static_cast<int>(random_.between(0, 3)), !wild)};
+                v = {
+                    random_.between(0, 600), etype,
+                    random_file_type(random_, etype, static_cast<int>(random_.between(0, 3)), !wild, avoid_.odd_views)};
         }
         slot.shape_usable = false;
     }
