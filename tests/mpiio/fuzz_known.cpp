@@ -49,30 +49,33 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what)
     auto const& part = step.parts[static_cast<std::size_t>(me)];
     bool const access = step.what == Do::Data && !step.fails;
     auto const bytes = access && part.type ? part.count * part.type->size : 0;
-    bool const short_read = access && !step.write && step.features.find('E') != std::string::npos;
+    bool const romio = stack != Stack::Ompio;
+    bool const short_read = access && !step.write && part.moved < bytes;
     bool const from_end = (step.what == Do::Seek || step.what == Do::SeekShared) && part.whence == MPI_SEEK_END;
     switch (what) {
     case What::Count:
     case What::Elements:
         if (short_read) return "the status of a read behind the end of the file counts what was asked for";
-        if (access && step.how == How::Split && bytes == 0)
+        if (romio && access && step.how == How::Split && bytes == 0)
             return "the status of a split access without data is not set";
         return nullptr;
     case What::Unread: return "bytes of the buffer that nothing was read for are overwritten";
     case What::Holes: return "holes of the file hold anything";
     case What::Position:
+        if (romio && step.wild_view) return "the individual pointer is lost in views of types of types with set bounds";
+        if (romio && short_read && step.where == Where::Individual)
+            return "the pointer moves by what was read, not by what was asked for";
+        if (from_end && (!romio || step.features == "V"))
+            return "seek from the end of the file goes elsewhere in a view";
+        return nullptr;
     case What::Shared:
-        if (short_read) return "the pointer moves by what was read, not by what was asked for";
-        if (stack != Stack::Ompio && step.wild_view && what == What::Position)
-            return "the individual pointer is lost in views of types of types with set bounds";
-        if (from_end) return "seek from the end of the file goes elsewhere in a view";
+        if (!romio && from_end) return "seek from the end of the file goes elsewhere in a view";
         return nullptr;
     case What::Class:
     case What::Handler:
         if (step.what == Do::Sync && step.features == "R") return "sync of a file opened for reading is an error";
-        if (from_end && (step.features == "V" || stack == Stack::Ompio))
-            return "seek from the end is an error where the view begins behind it";
-        if (what == What::Handler && step.fails && step.how == How::Nonblocking)
+        if (from_end && step.features == "V") return "seek from the end is an error where the view begins behind it";
+        if (stack == Stack::Mpich && what == What::Handler && step.fails && step.how == How::Nonblocking)
             return "errors of nonblocking accesses do not reach the error handler";
         return nullptr;
     default: return nullptr;
