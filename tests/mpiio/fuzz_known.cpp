@@ -39,8 +39,23 @@ bool may_come_between(Stack stack, Step const& step)
     return step.what == Do::Data || step.what == Do::Query || step.what == Do::View || step.what == Do::Seek;
 }
 
-bool by_chance(Stack /*stack*/, Step const& step, What what)
+namespace {
+
+/// OMPIO's processes write ranges with holes, one over the other's data. Seen: seed 216 on 3 ranks, one run of four.
+bool ompio_may_lose(Stack stack, Step const& step)
 {
+    return stack == Stack::Ompio && step.what == Do::Data && !step.fails && step.write && step.how != How::Blocking &&
+           step.features.find('F') != std::string::npos;
+}
+
+}  // namespace
+
+bool by_chance(Stack stack, Step const& step, What what)
+{
+    bool const nothing = step.features.find('0') != std::string::npos;
+    if (what == What::Count || what == What::Elements)  // a status that nobody sets
+        return stack != Stack::Ompio && step.how == How::Split && nothing;
+    if (what == What::File) return ompio_may_lose(stack, step);
     return what == What::Unread || what == What::Holes || (what == What::Position && step.wild_view);
 }
 
@@ -74,10 +89,13 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what)
     case What::Class:
     case What::Handler:
         if (step.what == Do::Sync && step.features == "R") return "sync of a file opened for reading is an error";
-        if (from_end && step.features == "V") return "seek from the end is an error where the view begins behind it";
+        if (from_end && (!romio || step.features == "V"))
+            return "seek from the end is an error where the view begins behind it";
         if (stack == Stack::Mpich && what == What::Handler && step.fails && step.how == How::Nonblocking)
             return "errors of nonblocking accesses do not reach the error handler";
         return nullptr;
+    case What::File:
+        return ompio_may_lose(stack, step) ? "a collective write in pieces loses data now and then" : nullptr;
     default: return nullptr;
     }
 }
