@@ -41,11 +41,17 @@ bool may_come_between(Stack stack, Step const& step)
 
 namespace {
 
-/// OMPIO's processes write ranges with holes, one over the other's data. Seen: seed 216 on 3 ranks, one run of four.
+/// In 1 of some 300 cases, never in the same one twice, with contiguous views and memory too.
 bool ompio_may_lose(Stack stack, Step const& step)
 {
-    return stack == Stack::Ompio && step.what == Do::Data && !step.fails && step.write && step.how != How::Blocking &&
-           step.features.find('F') != std::string::npos;
+    return stack == Stack::Ompio && step.what == Do::Data && !step.fails && step.write && step.how != How::Blocking;
+}
+
+/// In 1 of some 800 cases, always the same: seeds 501110, 502269, 502276, 503611, 503908 on 3 ranks.
+bool old_romio_misplaces(Stack stack, Step const& step)
+{
+    return stack == Stack::OpenMpiRomio && step.what == Do::Data && !step.fails &&
+           step.features.find_first_of("mF") != std::string::npos;
 }
 
 }  // namespace
@@ -94,8 +100,11 @@ char const* known_deviation(Stack stack, Step const& step, int me, What what)
         if (stack == Stack::Mpich && what == What::Handler && step.fails && step.how == How::Nonblocking)
             return "errors of nonblocking accesses do not reach the error handler";
         return nullptr;
+    case What::Buffer:
     case What::File:
-        return ompio_may_lose(stack, step) ? "a collective write in pieces loses data now and then" : nullptr;
+        if (what == What::File && ompio_may_lose(stack, step)) return "a collective write loses data now and then";
+        if (old_romio_misplaces(stack, step)) return "data of nested types with gaps goes elsewhere";
+        return nullptr;
     default: return nullptr;
     }
 }
