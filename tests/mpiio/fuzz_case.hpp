@@ -102,10 +102,11 @@ struct Avoid {
     bool odd_views = false;  ///< with empty blocks, a negative lower bound or darrays of more than named types
 
     // Done by the library under test only.
-    bool empty_types = false;  ///< size zero
-    bool meeting = false;      ///< collective accesses of ranks that meet in the file
-    bool pointers = false;     ///< individual ones, in views that are not simple
-    bool short_reads = false;  ///< nonblocking and split ones behind the end of the file, or accesses of nothing
+    bool nested_memory = false;  ///< memory types of derived types
+    bool empty_types = false;    ///< size zero
+    bool meeting = false;        ///< collective accesses of ranks that meet in the file
+    bool pointers = false;       ///< individual ones, in views that are not simple
+    bool short_reads = false;    ///< nonblocking and split ones behind the end of the file, or accesses of nothing
 };
 
 /// The case of `seed` for `ranks` ranks. Local; the same on every rank, but for buffers after reads: those are

@@ -150,7 +150,8 @@ void Generator::choose_memory(Slot const& slot, View const& view, Step const& st
     }();
     auto leaf = slot.base;
     if (leaf->size == 1 && random_.chance(50)) leaf = random_named(random_);
-    auto const depth = random_.chance(30) ? 0 : random_.between(1, 3);
+    bool const flat = avoid_.nested_memory && step.alone == Alone::Same;
+    auto const depth = random_.chance(30) ? 0 : random_.between(1, flat ? 1 : 3);
     part.type = random_memory_type(random_, leaf, static_cast<int>(depth), step.alone == Alone::Same);
     auto const settle = [&] {
         auto const unit = std::lcm(part.type->size, esize);

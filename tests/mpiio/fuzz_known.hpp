@@ -14,6 +14,7 @@
 // | made for what the library under test serves; the other file gets packed memory, or the bytes without MPI         |
 // | MPICH 4.0, Open MPI 4.1 ROMIO | memory types with a lower bound other than zero (MPI_BOTTOM too), types of       |
 // |                               | types with set bounds or empty blocks, in memory and as file types               |
+// | Open MPI 4.1 ROMIO            | memory types of derived types: crash                                             |
 // | Open MPI 4.1 OMPIO            | split reads behind the end of the file, split accesses of nothing, types of size |
 // |                               | zero, ranks that meet in the file                                                |
 #pragma once
