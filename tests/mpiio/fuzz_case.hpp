@@ -27,6 +27,10 @@ enum class Where { At, Individual, Shared };
 /// With the shared pointer All is ordered and Split is ordered_begin, ordered_end.
 enum class How { Blocking, Nonblocking, All, NonblockingAll, Split };
 
+/// What is done on the file that is left to the MPI library, where that would not survive the access: nothing else;
+/// the same with packed memory; or the bytes are moved without MPI.
+enum class Alone { Same, Packed, Direct };
+
 /// One rank's share of a step.
 struct Part {
     bool takes_part = false;
@@ -35,6 +39,7 @@ struct Part {
     std::int64_t offset = 0;
     int whence = MPI_SEEK_SET;
     bool bottom = false;       ///< MPI_BOTTOM with an absolute address
+    bool ask_byte = false;     ///< a query may ask where an offset is in the file
     bool freed_early = false;  ///< the datatype is freed before the access is complete
     View view;
     Bytes buffer;             ///< whole, with gaps and guard zones
@@ -42,8 +47,13 @@ struct Part {
 
     // What must come of it.
     std::int64_t moved = 0;
-    Bytes after;      ///< the buffer
-    Segments beyond;  ///< the bytes of the buffer that no byte of the file is for, or a hole
+    Segments extents;  ///< of the file
+    Bytes after;       ///< the buffer
+    // Bytes of the buffer that no byte of the file is for, that a hole of the file is for, and that a hole is for which
+    // the MPI library may have filled with anything.
+    std::vector<std::int64_t> unread;
+    std::vector<std::int64_t> holes;
+    std::vector<std::int64_t> loose_holes;
     std::int64_t position = 0;
     std::vector<std::int64_t> values;
 };
@@ -54,7 +64,10 @@ struct Step {
     bool write = false;
     Where where = Where::At;
     How how = How::Blocking;
-    bool fails = false;  ///< on every rank, with the same class as on the MPI library alone
+    bool served = false;  ///< the library under test does it itself
+    Alone alone = Alone::Same;
+    bool wild_view = false;  ///< some rank's view is not simple
+    bool fails = false;      ///< on every rank, with the same class as on the MPI library alone
     std::vector<Part> parts;
     std::int64_t size = 0;  ///< of set_size, preallocate; the offset of seek_shared; the flag of set_atomicity
     int amode = 0;
@@ -63,7 +76,7 @@ struct Step {
     std::int64_t shared = -1;  ///< the shared pointer afterwards, where it is looked at
     bool look_at_file = false;
     bool exists = true;
-    std::shared_ptr<Bytes const> contents;
+    std::shared_ptr<Bytes const> contents;  ///< after it; of every step that may change it
     std::shared_ptr<Bytes const> defined;
     std::string text;
     std::string features;  ///< of a data access, all ranks together; see features_of
@@ -76,25 +89,34 @@ struct Case {
     std::vector<Step> steps;
 };
 
-/// What the MPI library at hand cannot do without crashing or hanging; see fuzz_known.hpp.
+/// What the MPI library at hand cannot do without crashing, hanging or losing data; see fuzz_known.hpp. What the
+/// library under test does itself is done there all the same.
 struct Avoid {
-    bool shared_pointers = false;
-    bool atomic_mode = false;
+    // Never done.
     bool sequential = false;
-    bool equal_writes = false;  ///< ranks that write the same bytes to the same place
     bool preallocate = false;
-    bool subcommunicators = false;  ///< but for MPI_COMM_SELF
-    bool empty_types = false;       ///< size zero
-    bool failing_accesses = false;  ///< but for a negative count in a blocking independent access
-    bool nonblocking_collectives = false;
-    bool nested_bounds = false;  ///< types of types with set bounds; memory types that do not start at zero, MPI_BOTTOM
-    bool short_reads =
-        false;  ///< nonblocking and split reads that reach behind the end of the file, or accesses of nothing
-    bool types_freed_early = false;  ///< in nonblocking collective accesses
+    bool subcommunicators = false;         ///< but for MPI_COMM_SELF
+    bool failing_accesses = false;         ///< but for a negative count in a blocking independent access
+    bool nonblocking_collectives = false;  ///< even one at a time
+    bool types_freed_early = false;        ///< in nonblocking collective accesses
+    bool odd_views = false;  ///< with empty blocks, a negative lower bound or darrays of more than named types
+
+    // Done by the library under test only.
+    bool nested_memory = false;  ///< memory types of derived types
+    bool empty_types = false;    ///< size zero
+    bool meeting = false;        ///< collective accesses of ranks that meet in the file
+    bool pointers = false;       ///< individual ones, in views that are not simple
+    bool short_reads = false;    ///< nonblocking and split ones behind the end of the file, or accesses of nothing
 };
 
 /// The case of `seed` for `ranks` ranks. Local; the same on every rank, but for buffers after reads: those are
 /// expected for rank `me` only.
 Case make_case(std::uint64_t seed, int ranks, int me, Avoid const& avoid);
+
+/// The bytes that `count` of a type name in memory, in order.
+Segments bytes_in_memory(Type const& type, std::int64_t count);
+/// To and from one piece of data.
+Bytes gather(Bytes const& buffer, std::int64_t origin, Segments const& memory);
+void scatter(Bytes const& data, Bytes& buffer, std::int64_t origin, Segments const& memory);
 
 }  // namespace fuzz

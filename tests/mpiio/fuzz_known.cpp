@@ -24,67 +24,87 @@ char const* name_of(Stack stack)
 Avoid avoided(Stack stack)
 {
     Avoid avoid;
-    avoid.nonblocking_collectives = true;
-    avoid.nested_bounds = true;
-    if (stack == Stack::OpenMpiRomio) avoid.subcommunicators = avoid.sequential = true;
+    if (stack != Stack::Ompio) avoid.odd_views = avoid.pointers = true;
+    if (stack == Stack::Mpich) avoid.types_freed_early = true;
+    if (stack == Stack::OpenMpiRomio) avoid.nonblocking_collectives = avoid.subcommunicators = avoid.sequential = true;
     if (stack == Stack::Ompio)
         avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
-            avoid.equal_writes = true;
+            avoid.meeting = true;
     return avoid;
 }
 
-char const* name_of(What what)
+bool may_come_between(Stack stack, Step const& step)
 {
-    static constexpr char const* names[] = {"error class",
-                                            "count",
-                                            "elements",
-                                            "individual pointer",
-                                            "shared pointer",
-                                            "answers",
-                                            "buffer",
-                                            "bytes that were not read",
-                                            "calls of the error handler",
-                                            "file",
-                                            "holes of the file"};
-    return names[static_cast<int>(what)];
+    if (stack != Stack::Ompio) return true;
+    return step.what == Do::Data || step.what == Do::Query || step.what == Do::View || step.what == Do::Seek;
 }
 
-char const* known_deviation(Stack stack, Step const& step, int me, What what, Observed const& /*seen*/)
+namespace {
+
+/// In 1 of some 300 cases, never in the same one twice, with contiguous views and memory too.
+bool ompio_may_lose(Stack stack, Step const& step)
+{
+    return stack == Stack::Ompio && step.what == Do::Data && !step.fails && step.write && step.how != How::Blocking;
+}
+
+/// In 1 of some 800 cases, always the same: seeds 501110, 502269, 502276, 503611, 503908 on 3 ranks.
+bool old_romio_misplaces(Stack stack, Step const& step)
+{
+    return stack == Stack::OpenMpiRomio && step.what == Do::Data && !step.fails &&
+           step.features.find_first_of("mF") != std::string::npos;
+}
+
+}  // namespace
+
+bool by_chance(Stack stack, Step const& step, What what)
+{
+    bool const nothing = step.features.find('0') != std::string::npos;
+    if (what == What::Count || what == What::Elements)  // a status that nobody sets
+        return stack != Stack::Ompio && step.how == How::Split && nothing;
+    if (what == What::File) return ompio_may_lose(stack, step);
+    return what == What::Unread || what == What::Holes || (what == What::Position && step.wild_view);
+}
+
+char const* known_deviation(Stack stack, Step const& step, int me, What what)
 {
     auto const& part = step.parts[static_cast<std::size_t>(me)];
     bool const access = step.what == Do::Data && !step.fails;
     auto const bytes = access && part.type ? part.count * part.type->size : 0;
-    bool const short_read = access && !step.write && step.features.find('E') != std::string::npos;
+    bool const romio = stack != Stack::Ompio;
+    bool const short_read = access && !step.write && part.moved < bytes;
     bool const from_end = (step.what == Do::Seek || step.what == Do::SeekShared) && part.whence == MPI_SEEK_END;
     switch (what) {
     case What::Count:
     case What::Elements:
         if (short_read) return "the status of a read behind the end of the file counts what was asked for";
-        if (access && step.how == How::Split && bytes == 0)
+        if (romio && access && step.how == How::Split && bytes == 0)
             return "the status of a split access without data is not set";
         return nullptr;
-    case What::Beyond: return "bytes of the buffer that nothing was read for are overwritten";
+    case What::Unread: return "bytes of the buffer that nothing was read for are overwritten";
     case What::Holes: return "holes of the file hold anything";
     case What::Position:
-    case What::Shared:
-        if (short_read) return "the pointer moves by what was read, not by what was asked for";
+        if (romio && step.wild_view) return "the individual pointer is lost in views of types of types with set bounds";
+        if (romio && short_read && step.where == Where::Individual)
+            return "the pointer moves by what was read, not by what was asked for";
         if (from_end) return "seek from the end of the file goes elsewhere in a view";
+        if (romio && access && step.where == Where::Individual && step.features.find('F') != std::string::npos)
+            return "the individual pointer is lost in some views of nested types";
+        return nullptr;
+    case What::Shared:
+        if (!romio && from_end) return "seek from the end of the file goes elsewhere in a view";
         return nullptr;
     case What::Class:
     case What::Handler:
-        if (step.what == Do::Preallocate && stack == Stack::Ompio) return "preallocate is an error";
         if (step.what == Do::Sync && step.features == "R") return "sync of a file opened for reading is an error";
-        if (from_end && (step.features == "V" || stack == Stack::Ompio))
+        if (from_end && (!romio || step.features == "V"))
             return "seek from the end is an error where the view begins behind it";
-        if (what == What::Handler && step.fails && step.how == How::Nonblocking)
+        if (stack == Stack::Mpich && what == What::Handler && step.fails && step.how == How::Nonblocking)
             return "errors of nonblocking accesses do not reach the error handler";
         return nullptr;
     case What::Buffer:
     case What::File:
-        if (stack == Stack::Ompio && step.features.find('O') != std::string::npos)
-            return "collective accesses in which ranks meet in the file lose data";
-        if (stack == Stack::Ompio && what == What::File && access && step.write && step.how != How::Blocking)
-            return "a collective write loses data";
+        if (what == What::File && ompio_may_lose(stack, step)) return "a collective write loses data now and then";
+        if (old_romio_misplaces(stack, step)) return "data of nested types with gaps goes elsewhere";
         return nullptr;
     default: return nullptr;
     }

@@ -1,18 +1,25 @@
 // What the MPI libraries alone do against the standard, as far as the fuzzer met it. The kinds that are counted, not
-// failed, are the names in known_deviation(). The input below crashes or hangs the library alone and is not made:
+// failed, are the names in known_deviation(). The input below crashes or hangs the library alone, or it loses data:
 //
-// | MPICH 4.0, Open MPI 4.1 ROMIO | memory types with a lower bound other than zero (MPI_BOTTOM too), and types of   |
-// |                               | types with set bounds or empty blocks: crash, endless loop, lost data            |
-// | the same                      | nonblocking collectives that overlap on two files: crash                         |
-// | Open MPI 4.1 ROMIO            | opens on communicators without rank 0 of the world, MPI_MODE_SEQUENTIAL, darray  |
-// |                               | of derived types as file type: abort                                             |
-// | Open MPI 4.1 OMPIO            | nonblocking and split reads behind the end of the file: hang; of nothing: crash  |
-// | the same                      | types of size zero: crash; accesses that the mode forbids or with a negative     |
-// |                               | offset: hang; ranks that write the same bytes to the same place: crash;          |
-// |                               | MPI_MODE_SEQUENTIAL, preallocate: wrong, then a hang                             |
+// | never made: MPI itself would get it, also through the library under test                                         |
+// | MPICH 4.0, Open MPI 4.1 ROMIO | file types with empty blocks, with a negative lower bound or of random darrays   |
+// |                               | of derived types: crash, endless loop in set_view                                |
+// | MPICH 4.0                     | types freed before a nonblocking collective access is complete: crash            |
+// | Open MPI 4.1 ROMIO            | nonblocking collectives of memory with gaps: crash; opens on communicators       |
+// |                               | without rank 0 of the world, MPI_MODE_SEQUENTIAL: abort                          |
+// | Open MPI 4.1 OMPIO            | nonblocking reads behind the end of the file: hang; of nothing: crash; accesses  |
+// |                               | that the mode forbids or with a negative offset: hang; MPI_MODE_SEQUENTIAL,      |
+// |                               | preallocate: wrong, then a hang; sync while a split access of another file is on:|
+// |                               | an error, then a hang                                                            |
+// | made for what the library under test serves; the other file gets packed memory, or the bytes without MPI         |
+// | MPICH 4.0, Open MPI 4.1 ROMIO | memory types with a lower bound other than zero (MPI_BOTTOM too), types of       |
+// |                               | types with set bounds or empty blocks, in memory and as file types               |
+// | Open MPI 4.1 ROMIO            | memory types of derived types: crash                                             |
+// | Open MPI 4.1 OMPIO            | split reads behind the end of the file, split accesses of nothing, types of size |
+// |                               | zero, ranks that meet in the file                                                |
 #pragma once
 
-#include "fuzz_run.hpp"
+#include "fuzz_judge.hpp"
 
 namespace fuzz {
 
@@ -24,11 +31,11 @@ char const* name_of(Stack stack);
 /// Input that is not made because this stack crashes or hangs on it.
 Avoid avoided(Stack stack);
 
-enum class What { Class, Count, Elements, Position, Shared, Values, Buffer, Beyond, Handler, File, Holes };
-char const* name_of(What what);
-
 /// The name of a documented deviation from the standard by the MPI library alone; null where it is none.
-/// `seen` is what the library did on rank `me`; unused for What::File.
-char const* known_deviation(Stack stack, Step const& step, int me, What what, Observed const& seen);
+char const* known_deviation(Stack stack, Step const& step, int me, What what);
+/// Whether a step may come between the start and the end of one on another file.
+bool may_come_between(Stack stack, Step const& step);
+/// Whether a deviation shows or not from run to run.
+bool by_chance(Stack stack, Step const& step, What what);
 
 }  // namespace fuzz

@@ -97,7 +97,7 @@ void Model::write(int rank, Segments const& extents, Bytes const& data)
         }
         if (marks_.size() < end) marks_.resize(end);
         std::copy_n(from, length, bytes.begin() + at);
-        std::fill_n(defined.begin() + at, length, 1);
+        std::fill_n(defined.begin() + at, length, static_cast<unsigned char>(written));
         from += length;
         if (!atomic)
             for (auto i = static_cast<std::size_t>(at); i < end; ++i) marks_[i].writers |= bit;

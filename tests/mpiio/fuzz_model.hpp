@@ -23,7 +23,10 @@ class Model {
 public:
     bool exists = false;
     Bytes bytes;
-    Bytes defined;  ///< 1 for bytes that were written; the standard leaves open what holes hold
+    /// What a byte is. The standard leaves open what holes hold; MPI libraries may have filled some, on both files
+    /// or on the one that is left to them.
+    enum State : unsigned char { hole, written, alone_loose_hole, loose_hole };
+    Bytes defined;
 
     // Of the handle that is open.
     bool open = false;
@@ -46,7 +49,7 @@ public:
     void resize(std::int64_t size);
     /// Writes `data` to `extents`.
     void write(int rank, Segments const& extents, Bytes const& data);
-    /// Fills `data` with what is there and `sure` with whether it was ever written; returns how many bytes that is,
+    /// Fills `data` with what is there and `sure` with its State; returns how many bytes that is,
     /// which ends where the file does.
     std::int64_t read(int rank, Segments const& extents, Bytes& data, Bytes& sure);
 

@@ -1,6 +1,9 @@
 // See fuzz_run.hpp.
 #include "fuzz_run.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstring>
 
 namespace fuzz {
@@ -87,7 +90,7 @@ void Subject::start(Step const& step, int me)
         note(MPI_File_set_view(file_, part.view.displacement, etype.get(), filetype.get(), "native", MPI_INFO_NULL));
         break;
     }
-    case Do::Data: access(step, part); break;
+    case Do::Data: hint_&& step.alone == Alone::Direct ? move_directly(step, part) : access(step, part); break;
     case Do::Seek: note(MPI_File_seek(file_, part.offset, part.whence)); break;
     case Do::SeekShared: note(MPI_File_seek_shared(file_, step.size, part.whence)); break;
     case Do::SetSize: note(MPI_File_set_size(file_, step.size)); break;
@@ -110,27 +113,59 @@ void Subject::access(Step const& step, Part const& part)
 {
     std::memset(&status_, 0, sizeof status_);
     buffer_ = part.buffer;
-    Committed committed(part.type);
+    if (packs(step)) {
+        packed_ = gather(buffer_, part.origin, bytes_in_memory(*part.type, part.count));
+        packed_.reserve(1);
+        auto adapted = part;
+        adapted.count = static_cast<int>(packed_.size());
+        address_ = packed_.data();
+        return note(begin(step, adapted, address_, MPI_BYTE));
+    }
+    held_ = std::make_unique<Committed>(part.type);
     auto* address = buffer_.data() + part.origin;
-    MPI_Datatype used = committed.get();
-    bool own = false;
+    auto adapted = part;
+    address_ = address;
+    MPI_Datatype used = held_->get();
     if (part.bottom) {
         MPI_Aint absolute = 0;
         MPI_Get_address(address, &absolute);
         MPI_Aint const at[1] = {absolute};
         int const lengths[1] = {part.count};
-        MPI_Type_create_hindexed(1, lengths, at, committed.get(), &used);
-        own = true;
-    } else if (part.freed_early) {
-        MPI_Type_dup(committed.get(), &used);
-        own = true;
+        MPI_Type_create_hindexed(1, lengths, at, held_->get(), &used);
+        MPI_Type_commit(&used);
+        adapted.count = part.count > 0 ? 1 : part.count;
+        address_ = MPI_BOTTOM;
     }
-    if (own) MPI_Type_commit(&used);
-    auto adapted = part;
-    if (part.bottom) adapted.count = part.count > 0 ? 1 : part.count;
-    address_ = part.bottom ? MPI_BOTTOM : address;
     note(begin(step, adapted, address_, used));
-    if (own) MPI_Type_free(&used);
+    if (part.bottom) MPI_Type_free(&used);
+    if (part.freed_early) held_.reset();
+}
+
+bool Subject::packs(Step const& step) const
+{
+    return hint_ && step.alone == Alone::Packed;
+}
+
+/// The access without MPI, but for the pointer.
+void Subject::move_directly(Step const& step, Part const& part)
+{
+    auto const memory = bytes_in_memory(*part.type, part.count);
+    buffer_ = part.buffer;
+    auto data = gather(buffer_, part.origin, memory);
+    auto* next = data.data();
+    int const file = ::open(path_.c_str(), step.write ? O_WRONLY : O_RDONLY);
+    for (auto const& [at, length] : part.extents) {
+        auto const size = static_cast<std::size_t>(length);
+        auto const moved = step.write ? ::pwrite(file, next, size, at) : ::pread(file, next, size, at);
+        if (moved > 0) seen_.elements += moved;
+        if (moved != length) break;
+        next += length;
+    }
+    if (file >= 0) ::close(file);
+    if (!step.write) scatter(data, buffer_, part.origin, memory);
+    auto const size = part.type->size;
+    seen_.count = size == 0 ? 0 : seen_.elements % size == 0 ? seen_.elements / size : MPI_UNDEFINED;
+    if (step.where == Where::Individual) MPI_File_seek(file_, part.position, MPI_SEEK_SET);
 }
 
 int Subject::begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type)
@@ -190,7 +225,10 @@ Observed Subject::finish(Step const& step, int me)
 {
     auto const& part = step.parts[static_cast<std::size_t>(me)];
     if (!part.takes_part) return seen_;
-    if (step.what == Do::Data) {
+    handler_calls = 0;
+    if (step.what == Do::Data && hint_ && step.alone == Alone::Direct) {
+        seen_.buffer = buffer_;
+    } else if (step.what == Do::Data) {
         bool const begun = seen_.error_class == MPI_SUCCESS;
         if (begun && step.how == How::Split) {
             if (step.where == Where::At)
@@ -213,12 +251,16 @@ Observed Subject::finish(Step const& step, int me)
             seen_.count = count;
             seen_.elements = elements;
         }
+        if (packs(step) && !step.write) scatter(packed_, buffer_, part.origin, bytes_in_memory(*part.type, part.count));
         seen_.buffer = buffer_;
     }
+    held_.reset();
+    seen_.handler_calls += handler_calls;
     if (file_ != MPI_FILE_NULL && (amode_ & MPI_MODE_SEQUENTIAL) == 0) {
         MPI_Offset position = -1;
         MPI_File_get_position(file_, &position);
         seen_.position = position;
+        seen_.has_position = true;
     }
     return seen_;
 }
@@ -232,7 +274,7 @@ void Subject::query(Part const& part)
     int atomic = -1;
     note(MPI_File_get_atomicity(file_, &atomic));
     MPI_Offset byte = 0;
-    if ((amode_ & MPI_MODE_SEQUENTIAL) == 0) note(MPI_File_get_byte_offset(file_, part.offset, &byte));
+    if (part.ask_byte) note(MPI_File_get_byte_offset(file_, part.offset, &byte));
     MPI_Aint extent = -1;
     {
         Committed type(part.type);
@@ -301,6 +343,24 @@ std::int64_t Subject::shared_position()
     MPI_Offset position = -1;
     if (file_ != MPI_FILE_NULL) MPI_File_get_position_shared(file_, &position);
     return position;
+}
+
+bool library_is_loaded(std::string const& path)
+{
+    MPI_File file = MPI_FILE_NULL;
+    if (MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
+                      MPI_INFO_NULL, &file) != MPI_SUCCESS)
+        return false;
+    MPI_Info info = MPI_INFO_NULL;
+    char value[16] = "";
+    int found = 0;
+    MPI_File_get_info(file, &info);
+    if (info != MPI_INFO_NULL) {
+        MPI_Info_get(info, "tapioca", static_cast<int>(sizeof value) - 1, value, &found);
+        MPI_Info_free(&info);
+    }
+    MPI_File_close(&file);
+    return found != 0 && std::strcmp(value, "true") == 0;
 }
 
 void Subject::abandon()

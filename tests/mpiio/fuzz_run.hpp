@@ -11,6 +11,7 @@ struct Observed {
     std::int64_t count = 0;
     std::int64_t elements = 0;  ///< in bytes
     std::int64_t position = 0;
+    bool has_position = false;
     std::int64_t shared = -1;
     int handler_calls = 0;
     std::vector<std::int64_t> values;
@@ -25,6 +26,7 @@ public:
     {
     }
 
+    bool is_open() const { return file_ != MPI_FILE_NULL; }
     /// A step is started, then finished; between the two the same step may be started on other files.
     /// Collective over the communicator of the file where the step is.
     void start(Step const& step, int me);
@@ -40,6 +42,8 @@ public:
 private:
     void open(Step const& step);
     void access(Step const& step, Part const& part);
+    bool packs(Step const& step) const;
+    void move_directly(Step const& step, Part const& part);
     int begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type);
     void query(Part const& part);
     void null_file(Step const& step);
@@ -53,9 +57,14 @@ private:
 
     Observed seen_;
     Bytes buffer_;
+    Bytes packed_;  ///< of an access with Alone::Packed
     void* address_ = nullptr;
+    std::unique_ptr<Committed> held_;  ///< until the access is complete
     MPI_Status status_{};
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
+
+/// Whether files are opened through the library under test. Local; makes and removes a file at `path`.
+bool library_is_loaded(std::string const& path);
 
 }  // namespace fuzz

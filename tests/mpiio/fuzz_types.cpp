@@ -350,7 +350,7 @@ TypePtr darray(int rank, std::vector<int> sizes, std::vector<int> block, std::ve
 namespace {
 
 /// One constructor around `child`. In a file everything is in order and nothing is below zero.
-TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple)
+TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple, bool careful)
 {
     auto const n = static_cast<int>(random.between(1, 5));
     auto const length = static_cast<int>(random.between(1, 3));
@@ -361,7 +361,7 @@ TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple)
     std::vector<MPI_Aint> block_bytes;
     std::int64_t next = file ? random.between(0, 2) : simple ? 0 : random.between(-4, 2);
     for (int i = 0; i < n; ++i) {
-        lengths.push_back(static_cast<int>(random.chance(10) && !simple ? 0 : random.between(1, length)));
+        lengths.push_back(static_cast<int>(random.chance(10) && !simple && !careful ? 0 : random.between(1, length)));
         at.push_back(static_cast<int>(next));
         bytes.push_back(next * extent + (simple ? 0 : random.between(0, 1) * 4 * (file ? i : 1)));
         next += length + random.between(0, 3);
@@ -398,7 +398,7 @@ TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple)
         return subarray(sizes, subsizes, starts, random.chance(50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child);
     }
     case 9: {
-        if (simple && (file || !child->named)) return contiguous(n, child);
+        if ((simple && (file || !child->named)) || (careful && !child->named)) return contiguous(n, child);
         std::vector<int> sizes;
         std::vector<int> block;
         std::vector<int> grid;
@@ -414,7 +414,8 @@ TypePtr wrap(Random& random, TypePtr const& child, bool file, bool simple)
     }
     case 10: {
         auto const span = span_of(*child, 1);
-        auto const lower = file ? -random.between(0, 1) * 4 : random.between(-2, 2) * 4;
+        auto const lower = careful ? 0 : file ? -random.between(0, 1) * 4 : random.between(-2, 2) * 4;
+        if (!file && !simple && random.chance(20)) return resized(child, lower, random.between(0, span.length));
         return resized(child, lower,
                        span.at + span.length - std::min<std::int64_t>(lower, 0) + random.between(0, 3) * 4);
     }
@@ -437,17 +438,17 @@ TypePtr random_memory_type(Random& random, TypePtr const& child, int depth, bool
 {
     auto type = child;
     for (int i = 0; i < depth && !(simple && type->bounded); ++i)
-        if (auto next = wrap(random, type, false, simple);
+        if (auto next = wrap(random, type, false, simple, false);
             small(*next) && next->size > 0 && !(simple && (next->lower != 0 || span_of(*next, 1).at < 0)))
             type = next;
     return type;
 }
 
-TypePtr random_file_type(Random& random, TypePtr const& etype, int depth, bool simple)
+TypePtr random_file_type(Random& random, TypePtr const& etype, int depth, bool simple, bool careful)
 {
     auto type = etype;
     for (int i = 0; i < depth && !(simple && type->bounded); ++i) {
-        auto next = wrap(random, type, true, simple);
+        auto next = wrap(random, type, true, simple, careful);
         if (next->size == 0 || !small(*next)) continue;
         auto const span = span_of(*next, 1);
         bool in_order = span.at >= 0;

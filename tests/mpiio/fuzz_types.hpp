@@ -63,7 +63,8 @@ TypePtr darray(int rank, std::vector<int> sizes, std::vector<int> block, std::ve
 /// no block is empty, and a memory type starts at zero.
 TypePtr random_memory_type(Random& random, TypePtr const& child, int depth, bool simple);
 /// A type that may be a file type over `etype`: nothing below zero, in order, without overlap, also when tiled.
-TypePtr random_file_type(Random& random, TypePtr const& etype, int depth, bool simple);
+/// With `careful` there is no empty block, no random darray of more than named types, no negative lower bound.
+TypePtr random_file_type(Random& random, TypePtr const& etype, int depth, bool simple, bool careful);
 
 /// Whether `count` of them name a byte twice.
 bool overlaps(Type const& type, std::int64_t count);
