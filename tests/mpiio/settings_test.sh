@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# settings_test.sh LIBRARY LAUNCHER... -- PROGRAM...: what turns the drop-in library off, and what it says of a bad setting.
+set -euo pipefail
+library=$1
+shift
+launcher=()
+while [ "$1" != -- ]; do launcher+=("$1"); shift; done
+shift
+program=("$@")
+work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-settings-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() { cat "$work/out" >&2; echo "settings_test: $*" >&2; exit 1; }
+
+run() { # NAME=VALUE...: the program with the library and these settings
+    rm -f report.json
+    env "$@" TAPIOCA_REPORT="$work/report.json" timeout -k 5 60 "${launcher[@]}" -n 3 sh -c '
+        LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD}; export LD_PRELOAD; exec "$@"' "$library" "${program[@]}" >out 2>&1 ||
+        fail "the program fails with $*"
+}
+account() { tr -d ' \n' <report.json; }
+
+run TAPIOCA_OFF=0
+account | grep -q '"call":"MPI_File_write_all","served":[1-9]' || fail "not served at all"
+run TAPIOCA_FILES='*.none:pla?n'
+account | grep -q '"call":"MPI_File_write_all","served":[1-9]' || fail "a file that matches is not served"
+run TAPIOCA_FILES='*.none'
+account | grep -q '"passed_on":"TAPIOCA_FILES"' || fail "a file that does not match is served"
+run TAPIOCA_OFF=1
+[ ! -e report.json ] || fail "TAPIOCA_OFF does not turn it off"
+run TAPIOCA_BUFERSIZE=1M
+[ "$(grep -c '^tapioca:' out)" = 1 ] || fail "not one line about an unknown setting"
+grep -q 'TAPIOCA_BUFERSIZE: did you mean TAPIOCA_BUFFERSIZE?; files are left to the MPI library' out || fail "another line"
+[ ! -e report.json ] || fail "a bad setting does not turn it off"
+echo "settings_test: all as expected"
