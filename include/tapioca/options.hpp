@@ -36,6 +36,12 @@ struct Options {
     // how a new file is laid out; a file that exists keeps its layout
     std::optional<std::uint64_t> striping_unit;  ///< bytes of a stripe
     std::optional<int> striping_factor;          ///< servers that the stripes go round
+    // writing behind: writes land in a log on a fast tier and reach the file later (docs/stage.md)
+    std::optional<std::string> stage;          ///< tier of the log: `dram`, `hbm`, `ssd:/dir`, ...; default: no log
+    std::optional<std::string> stage_mapping;  ///< `process` or `node`: who shares a log; default: by the tier
+    std::optional<std::string> stage_sync;  ///< when the log is made durable: `write`, `collective` or `sync` (default)
+    std::optional<std::string> stage_drain;   ///< `off` (default), `on`, or bytes a second: drain in the background
+    std::optional<std::uint64_t> stage_size;  ///< bytes of log a process may have; default: what the tier has
     // what happens around it
     std::optional<bool> devnull;        ///< gather, but do not write
     std::optional<bool> check;          ///< check that ranks agree and do not overlap; slow

@@ -69,7 +69,9 @@ Variable Variable::from_subarray(std::size_t number, Subarray const& array)
             layout.dimensions.insert(layout.dimensions.begin(), {array.count[d], stride * element, bytes});
         bytes *= array.count[d];
     }
-    return {{std::move(layout)}, bytes};
+    Variable variable({std::move(layout)}, bytes);
+    variable.declared_ = std::make_shared<Subarray const>(array);
+    return variable;
 }
 
 }  // namespace tapioca::pattern

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ public:
     [[nodiscard]] core::Status const& status() const { return status_; }
     [[nodiscard]] std::vector<Layout> const& layouts() const { return layouts_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    /// The subarray that it was made from, if it was.
+    [[nodiscard]] Subarray const* declared() const { return declared_.get(); }
     [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
 
 private:
@@ -38,6 +41,7 @@ private:
     core::Status status_;
     std::vector<Layout> layouts_;
     std::uint64_t bytes_ = 0;
+    std::shared_ptr<Subarray const> declared_;
 };
 
 }  // namespace tapioca::pattern

@@ -136,6 +136,19 @@ Row text_row(std::string_view name, std::string_view expects, std::string_view m
             [member](Options const& options) { return options.*member; }};
 }
 
+Row tier_row(std::string_view name, std::string_view meaning, std::optional<std::string> Options::*member)
+{
+    return {name, "the name of a tier, such as dram or ssd:/dir", meaning,
+            [member](Options& options, std::string const& text) {
+                auto const is_space = [](unsigned char c) { return std::isspace(c); };
+                if (text.empty() || std::any_of(text.begin(), text.end(), is_space)) return false;
+                auto const kind = std::min(text.find(':'), text.size());  // a place keeps its case
+                options.*member = lower(text.substr(0, kind)) + text.substr(kind);
+                return true;
+            },
+            [member](Options const& options) { return options.*member; }};
+}
+
 constexpr std::array<std::string_view, 3> direct_words = {"auto", "never", "always"};
 
 std::vector<Row> const& table()
@@ -150,16 +163,7 @@ std::vector<Row> const& table()
         aggregators_row("nbaggr_read", "the same for reading (default: as nbaggr)", &Options::nbaggr_read),
         int_row("aggr_per_ost", "aggregators for each server of a striped file, 1 to 64 (default 2)", 1, 64,
                 &Options::aggr_per_ost),
-        {"aggrtier", "the name of a tier, such as dram or ssd:/dir",
-         "tier of the aggregation buffers (default: the cheapest with room)",
-         [](Options& options, std::string const& text) {
-             if (text.empty() || std::any_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c); }))
-                 return false;
-             auto const kind = std::min(text.find(':'), text.size());  // a place keeps its case
-             options.aggrtier = lower(text.substr(0, kind)) + text.substr(kind);
-             return true;
-         },
-         [](Options const& options) { return options.aggrtier; }},
+        tier_row("aggrtier", "tier of the aggregation buffers (default: the cheapest with room)", &Options::aggrtier),
         word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
                  "placement of aggregators (default CONTENTION_AWARE)",
                  {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
@@ -189,6 +193,24 @@ std::vector<Row> const& table()
                   &Options::striping_unit),
         int_row("striping_factor", "servers that a new file's stripes go round, 1 to 100000", 1, 100'000,
                 &Options::striping_factor),
+        tier_row("stage", "tier of a log that writes go to first, such as ssd:/dir or dram (default: none)",
+                 &Options::stage),
+        word_row("stage_mapping", "process or node", "whose requests share a log (default: by the tier)",
+                 {"process", "node"}, &Options::stage_mapping),
+        word_row("stage_sync", "write, collective or sync", "when the log is made durable (default sync)",
+                 {"write", "collective", "sync"}, &Options::stage_sync),
+        {"stage_drain", "off, on or a number of bytes a second such as 500M",
+         "whether and how fast the log is drained in the background (default off)",
+         [](Options& options, std::string const& text) {
+             auto const word = lower(text);
+             auto const rate = core::parse_bytes(text);
+             if (word != "off" && word != "on" && (!rate || *rate == 0)) return false;
+             options.stage_drain = word;
+             return true;
+         },
+         [](Options const& options) { return options.stage_drain; }},
+        bytes_row("stage_size", "bytes of log that a process may have (default: what the tier has)",
+                  &Options::stage_size),
         bool_row("devnull", "gather, but do not write", &Options::devnull),
         bool_row("check", "check that ranks pass the same arguments and do not overlap", &Options::check),
         {"timeout", "a number of seconds, not negative",
@@ -209,8 +231,6 @@ std::vector<Row> const& table()
     return rows;
 }
 
-/// Names of the design that later versions will serve: better refused than ignored.
-constexpr std::array<std::string_view, 4> reserved = {"stage", "stage_mapping", "stage_sync", "stage_drain"};
 /// Names that belong to sites' module files.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 /// Standard MPI-IO hints that mean the same as ours.
@@ -226,8 +246,6 @@ core::Status set(Settings& settings, std::string_view name, std::string const& s
 {
     auto const row = std::find_if(table().begin(), table().end(), [&](auto const& r) { return r.name == name; });
     if (row == table().end()) {
-        if (std::find(reserved.begin(), reserved.end(), name) != reserved.end())
-            return core::fail(Errc::setting, fmt::format("{} is not available in this version: unset it", shown));
         std::vector<std::string_view> names;
         for (auto const& r : table()) names.push_back(r.name);
         std::string prefix = shown.substr(0, shown.size() - name.size());
