@@ -79,6 +79,8 @@ public:
 
     /// Plans a step for `pattern`. Collective. The step can be run again and again.
     [[nodiscard]] Step declare(Pattern const& pattern);
+    /// Brings what is in the log of a staged file into the file (docs/stage.md). Collective; nothing to do for others.
+    void flush();
     /// Makes everything written so far durable. Collective.
     void sync();
     /// Bytes in the file now. Collective.

@@ -76,6 +76,12 @@ void FileState::require_open(std::string const& call) const
     if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
 }
 
+void FileState::require_idle(std::string const& call) const
+{
+    if (pool->in_flight)
+        raise(call, {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+}
+
 void FileState::require_same(std::string const& call, std::string const& what, std::string const& value) const
 {
     if (!check()) return;
@@ -91,6 +97,7 @@ std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pat
 {
     auto& file = *shared;
     file.require_open("declare");
+    if (file.staging) file.staging->advance();
     engine::Stopwatch const watch(file.account.planning);
     auto const& team = file.pool->team();
     auto const given_before = team.traffic_bytes();
@@ -144,10 +151,22 @@ Step File::declare(Pattern const& pattern)
     return Step(api::declare(state_, pattern.all()));
 }
 
+void File::flush()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: flush: the file was moved from");
+    state_->require_open("flush");
+    state_->require_idle("flush");
+    if (state_->staging) state_->raise_if("flush", state_->staging->flush(false));
+}
+
 void File::sync()
 {
     if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: sync: the file was moved from");
     state_->require_open("sync");
+    if (state_->staging) {
+        state_->require_idle("sync");
+        state_->raise_if("sync", state_->staging->flush(true));
+    }
     // One fsync reaches what every process of this node wrote.
     core::Status local;
     if (state_->pool->team().node_rank() == 0) {
@@ -173,7 +192,10 @@ std::uint64_t File::size()
             local = tl::unexpected(result.error());
     }
     state_->raise_if("size", state_->pool->agree(local));
-    return state_->pool->team().sum(size)[0];
+    auto const in_file = state_->pool->team().sum(size)[0];
+    if (!state_->staging) return in_file;
+    state_->staging->advance();
+    return std::max(in_file, static_cast<std::uint64_t>(state_->staging->end()));
 }
 
 void File::close()
@@ -181,9 +203,10 @@ void File::close()
     if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: close: the file was moved from");
     auto& file = *state_;
     file.require_open("close");
-    if (file.pool->in_flight)
-        file.raise("close",
-                   {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+    file.require_idle("close");
+    auto staged = file.staging ? file.staging->close() : core::Status();
+    if (file.staging && file.settings.options.report) file.account.more.emplace_back("stage", file.staging->account());
+    file.staging.reset();
     auto const local = file.close_target();
     file.open = false;
     file.pool->closed();
@@ -191,6 +214,7 @@ void File::close()
     // The ranks no longer make the same collective calls after an abandoned step.
     bool const apart = file.pool->several_nodes() && file.pool->abandoned();
     if (file.settings.options.report && !apart) api::write_report(file);
+    file.raise_if("close", staged);
     file.raise_if("close", agreed);
 }
 

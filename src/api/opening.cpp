@@ -69,6 +69,7 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
+    if (stage::has_marker(file.path)) return core::fail(Errc::invalid_state, stage::what_to_do(file.path));
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
                                   options.striping_factor.value_or(0)};
@@ -211,6 +212,7 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
     state->require_same("open", "the mode", api::name(mode));
     state->require_same("open", "the list of options given in code",
                         fmt::format("[{}]", fmt::join(api::describe({options, {}}), ", ")));
+    state->staging = api::Staging::open(*state);
     state->pool->opened();
     return File(std::move(state));
 }

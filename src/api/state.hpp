@@ -8,6 +8,7 @@
 
 #include <tapioca/tapioca.hpp>
 
+#include "api/staging.hpp"
 #include "engine/pool.hpp"
 #include "plan/plan.hpp"
 #include "settings/settings.hpp"
@@ -35,7 +36,7 @@ struct Account {
     std::vector<std::pair<std::string, std::string>> more;  ///< what others add: a name, and JSON
 };
 
-class FileState {
+class FileState : public std::enable_shared_from_this<FileState> {
 public:
     std::shared_ptr<engine::Pool> pool;
     std::string path;
@@ -44,6 +45,7 @@ public:
     machine::Storage storage;
     std::shared_ptr<engine::Surroundings> around;
     Account account;
+    std::unique_ptr<Staging> staging;  ///< if writes go to a log first
     bool open = false;
 
     /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
@@ -59,6 +61,8 @@ public:
     void raise_if(std::string const& call, core::Status const& agreed) const;
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
     void require_open(std::string const& call) const;
+    /// Throws if a step is under way. Local; the same on all ranks.
+    void require_idle(std::string const& call) const;
     /// In check mode: throws unless all ranks pass the same. Collective then.
     void require_same(std::string const& call, std::string const& what, std::string const& value) const;
 
@@ -78,6 +82,8 @@ public:
     void start(bool background);
     bool progress();
     Moved wait();
+    /// Writes go to the file itself: the step is part of a flush.
+    void past_the_log() { past_the_log_ = true; }
     [[nodiscard]] std::uint64_t received(std::size_t var) const;
     void rebase(std::int64_t offset);
     void retarget(std::shared_ptr<FileState> file);
@@ -91,6 +97,9 @@ public:
 private:
     void lay_out();
     [[nodiscard]] Op begin();
+    [[nodiscard]] bool start_staged();
+    [[nodiscard]] Op staged_direction();
+    void write_staged();
     [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
     [[nodiscard]] engine::Site const& site() const { return sites_[op_ == Op::write ? 0 : 1]; }
     [[nodiscard]] bool one_sided() const
@@ -109,6 +118,7 @@ private:
     std::vector<engine::Site> sites_;               ///< of the plan's write and read
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;
+    bool past_the_log_ = false;
 
     // the run that is being put together or under way
     std::vector<std::byte*> data_;
@@ -117,6 +127,7 @@ private:
     Op op_ = Op::write;
     core::Status input_;  ///< the first thing wrong with what this rank supplied
     std::unique_ptr<engine::Run> run_;
+    std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     bool background_ = false;
     std::uint64_t drained_at_start_ = 0;
     bool prepared_[2][2] = {};  ///< [read][with the worker]

@@ -1,6 +1,7 @@
 // Step: collects buffers, runs the plan, and brings all ranks to the same answer.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -140,9 +141,60 @@ void StepState::forget()
     std::fill(supplied_.begin(), supplied_.end(), false);
 }
 
+/// Whether this is a write or a read of a staged file. Where every rank has data, each knows by itself; else those
+/// without learn from the others.
+Op StepState::staged_direction()
+{
+    auto const& pattern = plan_.job.pattern;
+    if (pattern.ranks_with_data == pattern.ranks || pattern.ranks_with_data == 0) return wanted_.value_or(Op::write);
+    auto const op = begin();
+    file_->pool->all_began();
+    (void)file_->pool->agree({});  // so that nobody is two steps ahead
+    return op;
+}
+
+/// Local: what goes wrong is this rank's, and all hear of it at the next flush.
+void StepState::write_staged()
+{
+    auto const check = file_->check();
+    auto status = input_;
+    if (check) status = file_->pool->agree(status);
+    for (std::size_t var = 0; var < variables_.size() && status; ++var)
+        status = file_->staging->write({*variables_[var], base_, data_[var], static_cast<std::uint32_t>(var)});
+    forget();
+    if (!status && status.error().rank < 0) status.error().rank = file_->pool->team().rank();
+    file_->raise_if("write to the log", status);
+}
+
+/// True if the run was a write and went to the log.
+bool StepState::start_staged()
+{
+    if (!file_->staging || past_the_log_) return false;
+    auto& staging = *file_->staging;
+    staging.advance();
+    check_input();
+    op_ = staged_direction();
+    if (file_->check()) file_->require_same("start", "the direction", name(op_));
+    if (op_ == Op::read) {
+        auto const& pattern = plan_.job.pattern;
+        auto const base = base_is_sane_ ? base_ : 0;
+        file_->raise_if("read", staging.flush_before_read(base + pattern.begin, base + pattern.end));
+        return false;
+    }
+    Moved moved;
+    for (auto const& variable : variables_) moved.bytes += variable->bytes();
+    write_staged();
+    auto& account = file_->account.write;
+    ++account.steps;
+    account.bytes += moved.bytes;
+    staged_ = moved;
+    return true;
+}
+
 void StepState::start(bool background)
 {
     file_->require_open("start");
+    if (staged_) file_->raise("start", {Errc::invalid_state, 0, -1, "the step is under way: wait() for it first"});
     inside_ = 0;
     engine::Stopwatch const watch(inside_);
     auto& pool = *file_->pool;
@@ -152,6 +204,7 @@ void StepState::start(bool background)
     if (pool.abandoned()) file_->raise_if("start", engine::Exchange::lost());
     pool.patience().timeout_s = file_->settings.options.timeout.value_or(0);
 
+    if (start_staged()) return;
     check_input();
     op_ = begin();
     try {
@@ -206,12 +259,14 @@ void StepState::start(bool background)
 
 bool StepState::progress()
 {
+    if (staged_) return true;
     if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
     return run_->advance(false);
 }
 
 Moved StepState::wait()
 {
+    if (staged_) return *std::exchange(staged_, std::nullopt);
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     auto& pool = *file_->pool;
     Moved moved;

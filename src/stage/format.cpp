@@ -37,23 +37,13 @@ private:
     std::size_t at_ = 0;
 };
 
+/// Of everything but the checksum itself, which comes second.
 std::uint64_t checksum_of_entry(std::span<std::byte const> bytes, std::uint64_t seed)
 {
-    XXH3_state_t state;
-    XXH3_64bits_reset_withSeed(&state, seed);
-    constexpr std::uint64_t zero = 0;
-    XXH3_64bits_update(&state, bytes.data(), offsetof(Entry, checksum));
-    XXH3_64bits_update(&state, &zero, sizeof zero);
-    auto const rest = bytes.subspan(offsetof(Entry, checksum) + sizeof zero);
-    XXH3_64bits_update(&state, rest.data(), rest.size());
-    return XXH3_64bits_digest(&state);
-}
-
-/// A contiguous request's entry, which is the head alone, without a state to carry on.
-std::uint64_t checksum_of_head(Entry entry, std::uint64_t seed)
-{
-    entry.checksum = 0;
-    return XXH3_64bits_withSeed(&entry, sizeof entry, seed);
+    constexpr auto rest = offsetof(Entry, checksum) + sizeof(Entry::checksum);
+    std::uint64_t first = 0;
+    std::memcpy(&first, bytes.data(), sizeof first);
+    return checksum_of(bytes.data() + rest, bytes.size() - rest, seed ^ first);
 }
 
 void finish(std::vector<std::byte>& to, std::size_t begin, std::uint64_t seed)
@@ -228,10 +218,9 @@ std::vector<std::byte> encode(pattern::Variable const& variable, std::int64_t sh
         auto const begin = result.size();
         if (alone && layout.pieces() == 1) {
             entry.kind = Kind::contiguous;
-            entry.bytes = sizeof entry;
             entry.offset = layout.base + layout.entries[0].offset + shift;
-            entry.checksum = checksum_of_head(entry, seed);
             put(result, entry);
+            finish(result, begin, seed);
             return result;
         }
         entry.kind = Kind::layout;
@@ -264,9 +253,8 @@ core::Result<Entry> decode_entry(std::span<std::byte const> bytes, std::uint64_t
     std::memcpy(&entry, bytes.data(), sizeof entry);
     if (entry.bytes < sizeof entry || entry.bytes > bytes.size() || entry.bytes % 8 != 0)
         return bad("an entry's size makes no sense");
-    auto const checksum =
-        entry.bytes == sizeof entry ? checksum_of_head(entry, seed) : checksum_of_entry(bytes.first(entry.bytes), seed);
-    if (checksum != entry.checksum) return bad("an entry's checksum does not fit");
+    if (checksum_of_entry(bytes.first(entry.bytes), seed) != entry.checksum)
+        return bad("an entry's checksum does not fit");
     constexpr auto most = std::uint64_t{1} << 62;
     if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || entry.offset < 0 || entry.data_bytes == 0 ||
         entry.data_bytes >= most || entry.position >= most)

@@ -95,7 +95,7 @@ struct Entry {
     Kind kind;
     std::uint8_t flags;
     std::uint16_t dimensions;
-    std::uint64_t checksum;  ///< of the entry, with zero here
+    std::uint64_t checksum;  ///< of what follows; the first eight bytes are part of its seed
     std::uint64_t epoch;
     std::uint32_t variable;
     std::uint32_t reserved;

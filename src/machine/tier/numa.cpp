@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 
 #include "machine/tier/free.hpp"
 #include "machine/tier/hwloc.hpp"
@@ -32,6 +33,15 @@ public:
     [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const override
     {
         return attach_file(name, bytes, true);
+    }
+    [[nodiscard]] core::Status bind(int fd) const override
+    {
+        constexpr auto all = std::uint64_t{1} << 40;  // of a file that has no bytes yet
+        void* const pages = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (pages == MAP_FAILED) return core::fail_errno(errno, fmt::format("{} tier: mmap", traits_.name));
+        auto status = bind(static_cast<std::byte*>(pages), all);
+        ::munmap(pages, all);
+        return status;
     }
 
 private:

@@ -28,6 +28,7 @@ public:
     {
         return attach_file(name, bytes, false);
     }
+    [[nodiscard]] std::string directory() const override { return traits_.place; }
 };
 
 }  // namespace

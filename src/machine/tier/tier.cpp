@@ -100,6 +100,16 @@ tl::unexpected<core::Failure> unknown_tier(std::string const& wish, std::string 
 
 }  // namespace
 
+std::string Tier::directory() const
+{
+    return shm_directory;
+}
+
+core::Status Tier::bind(int /*fd*/) const
+{
+    return {};
+}
+
 TierTraits assumed_traits(std::string const& kind_name, std::string name, std::string place)
 {
     auto const& kind = *find_kind(kind_name);

@@ -68,6 +68,9 @@ public:
     [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes) const = 0;
     /// The memory that another process of this node has created and not yet unlinked.
     [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const = 0;
+    /// Where files lie whose bytes are in this tier, once bind() was called for each.
+    [[nodiscard]] virtual std::string directory() const;
+    [[nodiscard]] virtual core::Status bind(int fd) const;
 
 protected:
     explicit Tier(TierTraits traits) : traits_(std::move(traits)) {}

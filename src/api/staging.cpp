@@ -1,0 +1,452 @@
+#include "api/staging.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "api/state.hpp"
+
+namespace tapioca::api {
+
+namespace {
+
+/// What rank 0 decides for all logs of a file. The target's path follows.
+struct Common {
+    stage::Identity identity;
+    stage::Mapping mapping;
+    std::uint64_t device;
+    std::uint64_t inode;
+};
+
+/// The tier of this node that the log shall be on.
+core::Result<std::unique_ptr<machine::Tier>> find_tier(FileState const& file)
+{
+    std::vector<machine::TierTraits> here;
+    for (auto const& tier : file.around->tiers)
+        if (tier.traits) here.push_back(*tier.traits);
+    auto const traits = machine::choose_tier(*file.settings.options.stage, here);
+    if (!traits) return tl::unexpected(traits.error());
+    return machine::make_tier(*traits);
+}
+
+/// Servers that a whole machine shares suffer under many files.
+bool is_shared(std::string const& directory)
+{
+    stage::Descriptor const probe(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!probe) return false;
+    auto const storage = machine::storage_of(probe.get());
+    return storage && storage->remote;
+}
+
+stage::Mapping mapping_of(FileState const& file, std::string const& directory)
+{
+    auto const& wish = file.settings.options.stage_mapping;
+    bool const by_node = wish ? *wish == "node" : is_shared(directory);
+    return by_node ? stage::Mapping::node : stage::Mapping::process;
+}
+
+stage::Durable durable_of(FileState const& file)
+{
+    auto const wish = file.settings.options.stage_sync.value_or("sync");
+    return wish == "write"        ? stage::Durable::write
+           : wish == "collective" ? stage::Durable::collective
+                                  : stage::Durable::sync;
+}
+
+/// Half of what a memory tier has is the program's.
+std::uint64_t limit_of(FileState const& file, machine::TierTraits const& tier)
+{
+    if (auto const limit = file.settings.options.stage_size) return *limit;
+    if (tier.kind == "ssd") return UINT64_MAX;
+    return machine::free_bytes(tier) / 2 / static_cast<std::uint64_t>(file.pool->team().node_size());
+}
+
+std::string host_name()
+{
+    char name[64] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+stage::Head head_of(FileState const& file, Common const& common, std::string const& target)
+{
+    auto const& team = file.pool->team();
+    stage::Head head = {};
+    head.identity = common.identity;
+    head.epoch = 1;
+    head.ranks = static_cast<std::uint32_t>(team.size());
+    head.node = static_cast<std::uint32_t>(team.my_node());
+    head.rank = static_cast<std::uint32_t>(team.rank());
+    head.mapping = common.mapping;
+    head.device = common.device;
+    head.inode = common.inode;
+    head.created = static_cast<std::uint64_t>(std::time(nullptr));
+    host_name().copy(head.host, sizeof head.host - 1);
+    target.copy(head.target, sizeof head.target - 1);
+    return head;
+}
+
+/// This rank's log, or its part of the node's. Collective over the node's ranks.
+core::Result<stage::Writer> make_log(FileState const& file, core::Result<std::unique_ptr<machine::Tier>> const& tier,
+                                     Common const& common, std::string const& target)
+{
+    auto const& team = file.pool->team();
+    bool const shared = common.mapping == stage::Mapping::node;
+    core::Result<stage::Writer> writer = core::fail(Errc::io, "another rank's log");
+    stage::Place place;
+    core::Status status;
+    if (!tier) status = tl::unexpected(tier.error());
+    if (status && target.size() >= sizeof stage::Head::target)
+        status = core::fail(Errc::unsupported, "the path is too long for the stage");
+    if (status) {
+        auto const directory = stage::make_directory((*tier)->directory(), common.identity);
+        if (directory)
+            place = {*directory, stage::log_name(common.mapping,
+                                                 static_cast<std::uint32_t>(shared ? team.my_node() : team.rank()))};
+        else
+            status = tl::unexpected(directory.error());
+    }
+    if (!shared || team.node_rank() == 0) {
+        if (status) {
+            writer = stage::Writer::create(place, head_of(file, common, target));
+            if (!writer) status = tl::unexpected(writer.error());
+        }
+        if (status) status = (*tier)->bind(writer->data_descriptor());
+    }
+    if (shared) {  // the others find it there
+        auto const made = file.pool->agree(status);
+        if (made && team.node_rank() != 0) writer = stage::Writer::join(place, static_cast<std::uint32_t>(team.rank()));
+        if (!made && !writer) status = made;
+    }
+    if (!status) {
+        if (writer) (void)stage::remove_log(writer->place());
+        return tl::unexpected(status.error());
+    }
+    return writer;
+}
+
+/// The marker, on rank 0, once all logs are there. Collective.
+core::Result<stage::Descriptor> make_marker(FileState const& file, Common const& common, std::string const& target,
+                                            std::string const& directory)
+{
+    auto const& team = file.pool->team();
+    auto const texts = team.gather_texts(host_name() + "\n" + directory);
+    if (team.rank() != 0) return stage::Descriptor();
+    stage::Marker marker;
+    marker.identity = common.identity;
+    marker.ranks = static_cast<std::uint32_t>(team.size());
+    marker.mapping = common.mapping;
+    marker.tier = *file.settings.options.stage;
+    marker.target = target;
+    for (std::size_t node = 0; node < texts.size(); ++node) {
+        auto const line = texts[node].find('\n');
+        auto const& ranks = team.nodes()[node];
+        marker.nodes.push_back(
+            {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
+    }
+    return stage::create_marker(marker);
+}
+
+void warn(std::string const& text)
+{
+    std::fprintf(stderr, "tapioca: %s\n", text.c_str());
+}
+
+}  // namespace
+
+std::unique_ptr<Staging> Staging::open(FileState& file)
+{
+    auto const& options = file.settings.options;
+    if (!options.stage || file.mode == Mode::read || options.devnull.value_or(false)) return nullptr;
+    double creating = 0;
+    engine::Stopwatch const watch(creating);
+    auto& pool = *file.pool;
+    auto const& team = pool.team();
+    auto const tier = find_tier(file);
+
+    std::string told;
+    if (team.rank() == 0) {
+        struct stat found = {};
+        ::fstat(target::descriptor(*file.target()), &found);
+        Common const common{stage::new_identity(),
+                            tier ? mapping_of(file, (*tier)->directory()) : stage::Mapping::process, found.st_dev,
+                            found.st_ino};
+        told.assign(reinterpret_cast<char const*>(&common), sizeof common);
+        told += stage::resolved(file.path);
+    }
+    auto const heard = pool.broadcast(std::move(told));
+    if (!heard) file.raise("open", heard.error());
+    Common common;
+    std::memcpy(&common, heard->data(), sizeof common);
+    auto const target = heard->substr(sizeof common);
+
+    auto writer = make_log(file, tier, common, target);
+    auto status = pool.agree(writer ? core::Status() : tl::unexpected(writer.error()));
+    core::Result<stage::Descriptor> marker;
+    if (status) {
+        marker = make_marker(file, common, target, writer->place().directory);
+        status = pool.agree(marker ? core::Status() : tl::unexpected(marker.error()));
+    }
+    if (!status) {
+        if (writer) {
+            (void)stage::remove_log(writer->place());
+            (void)pool.agree({});  // the directory is empty once all have removed theirs
+            stage::remove_directory(writer->place().directory);
+        } else {
+            (void)pool.agree({});
+        }
+        status.error().text = "stage: " + status.error().text;
+        if (status.error().code != Errc::no_space) file.raise("open", status.error());
+        if (team.rank() == 0)
+            warn(fmt::format("{}: {}: the file goes without the stage", file.path, status.error().text));
+        return nullptr;
+    }
+    writer->limit(limit_of(file, (*tier)->traits()));
+    std::unique_ptr<Staging> staging(
+        new Staging(file, stage::Stage(std::move(*writer), durable_of(file)), (*tier)->traits().name));
+    staging->marker_ = std::move(*marker);
+    staging->creating_ = creating;
+    return staging;
+}
+
+Staging::~Staging() = default;
+
+core::Status Staging::write_to_target(stage::Stage::Write const& write)
+{
+    auto* const target = file_.target();
+    if (!target) return file_.target_status();
+    core::Status status;
+    for (auto const& layout : write.variable.layouts()) {
+        pattern::Cursor cursor(layout);
+        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+            for (std::int64_t i = 0; i < run.count && status; ++i)
+                status = target->write(
+                    write.shift + run.offset + i * run.stride,
+                    std::span(write.data + run.buffer + i * run.buffer_stride, static_cast<std::size_t>(run.length)));
+    }
+    return status;
+}
+
+void Staging::warn_if_full()
+{
+    if (stage_.take_warning())
+        warn(fmt::format("rank {}: {}: the log in {} is full: until the next flush, writes go to the file itself",
+                         file_.pool->team().rank(), file_.path, stage_.writer().place().directory));
+}
+
+core::Status Staging::write(stage::Stage::Write const& write)
+{
+    auto status = stage_.write(write, [&] { return write_to_target(write); });
+    warn_if_full();
+    core::keep_first(failed_, status);
+    return status;
+}
+
+core::Status Staging::write_through(stage::Stage::Write const& write)
+{
+    auto status = stage_.write_through(write, [&] { return write_to_target(write); });
+    core::keep_first(failed_, status);
+    return status;
+}
+
+namespace {
+
+/// The failure that the ranks agreed on, without the words that were put before it.
+core::Failure failure_of(Error const& error)
+{
+    std::string text = error.what();
+    auto const path = error.path() + ": ";
+    if (auto const at = text.find(path); at != std::string::npos) text = text.substr(at + path.size());
+    return {error.code(), error.sys_errno(), error.rank(), text};
+}
+
+/// Brings requests into the file, window of epochs by window of epochs. Collective, all of it.
+class Drain {
+public:
+    using Progress = std::function<void(std::uint64_t bytes)>;
+    Drain(std::shared_ptr<FileState> file, stage::Content& content, Progress progress)
+        : file_(std::move(file)), content_(content), progress_(std::move(progress))
+    {
+    }
+    core::Status all()
+    {
+        auto const mine = content_.epochs();
+        // Nobody's epochs pass 2^62, and a rank without requests has none.
+        std::array<std::int64_t, 2> range = {INT64_MAX, 0};
+        if (mine.first <= mine.last)
+            range = {static_cast<std::int64_t>(mine.first), -static_cast<std::int64_t>(mine.last)};
+        if (auto status = file_->pool->least(range); !status) return status;
+        if (range[0] == INT64_MAX) return {};
+        return window(static_cast<std::uint64_t>(range[0]), static_cast<std::uint64_t>(-range[1]));
+    }
+    [[nodiscard]] std::uint64_t windows() const { return windows_; }
+
+private:
+    /// If ranks overlap somewhere, the epochs are halved until they do so within one epoch only.
+    core::Status window(std::uint64_t first, std::uint64_t last)
+    {
+        auto const batch = content_.batch(first, last);
+        auto const total = file_->pool->sum(pattern::summarise(batch.claims), {});
+        if (!total) return tl::unexpected(total.error());
+        if (total->bytes == 0) return {};
+        bool const apart = first == last || file_->pool->team().size() == 1 || total->dense() ||
+                           find_overlap(file_->pool->team(), batch.claims, *total).has_value();
+        if (apart) return run(batch);
+        if (auto status = read_back(); !status) return status;
+        auto const middle = first + (last - first) / 2;
+        auto status = window(first, middle);
+        return status ? window(middle + 1, last) : status;
+    }
+
+    /// What went past the log is in its place by now, and about to be overwritten by what is older.
+    core::Status read_back()
+    {
+        if (std::exchange(has_read_, true)) return {};
+        auto* const target = file_->target();
+        return file_->pool->agree(target ? content_.read_back(*target) : file_->target_status());
+    }
+
+    core::Status run(stage::Batch const& batch)
+    try {
+        ++windows_;
+        auto const step = declare(file_, batch.variables);
+        step->past_the_log();
+        if (batch.bytes > 0) step->supply(0, batch.data, batch.bytes, Op::write);
+        step->start(false);
+        (void)step->wait();
+        if (progress_) progress_(batch.bytes);
+        return {};
+    } catch (Error const& error) {
+        return tl::unexpected(failure_of(error));
+    }
+
+    std::shared_ptr<FileState> file_;
+    stage::Content& content_;
+    Progress progress_;
+    bool has_read_ = false;
+    std::uint64_t windows_ = 0;
+};
+
+}  // namespace
+
+core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
+                    std::function<void(std::uint64_t)> const& progress)
+{
+    return Drain(file, content, progress).all();
+}
+
+/// Every rank's log may be forgotten from here on. Collective.
+core::Status Staging::commit(bool durable)
+{
+    auto& pool = *file_.pool;
+    auto const& team = pool.team();
+    bool const lasting = durable || stage_.durable() != stage::Durable::sync;
+    core::Status status;
+    if (lasting && team.node_rank() == 0) {
+        auto* const target = file_.target();
+        status = target ? target->sync() : file_.target_status();
+    }
+    if (lasting) status = pool.agree(status);
+    if (status && team.rank() == 0) status = stage::note_flushed(marker_, stage_.epoch(), flushes_, lasting);
+    status = pool.agree(status);
+    if (!status) return status;
+    ++flushes_;
+    stage_.advance();
+    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
+    if (!shared) return stage_.reset(true);
+    if (team.node_rank() == 0) status = stage_.reset(true);
+    status = pool.agree(status);
+    if (status && team.node_rank() != 0) status = stage_.reset(false);
+    return status;
+}
+
+core::Status Staging::flush(bool durable)
+{
+    engine::Stopwatch const watch(flushing_);
+    auto& pool = *file_.pool;
+    auto const content = stage_.content();
+    std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
+    auto status = pool.least(all);
+    if (status && all[0] != 0) status = pool.agree(content ? core::Status() : tl::unexpected(content.error()));
+    if (status && all[1] != 0) {
+        Drain drain(file_.shared_from_this(), **content, {});
+        status = drain.all();
+        windows_ += drain.windows();
+        if (status) status = commit(durable);
+    }
+    if (!status) {
+        status.error().text += fmt::format(
+            "; what was staged is still in the log: `tapioca log recover {}` brings it "
+            "into the file later",
+            stage::resolved(file_.path));
+        return status;
+    }
+    status = pool.agree(failed_);
+    failed_ = {};
+    return status;
+}
+
+core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
+{
+    std::array<std::int64_t, 4> values = {begin, -end, stage_.begin(), -stage_.end()};
+    if (auto status = file_.pool->least(values); !status) return status;
+    bool const touches = values[0] < -values[3] && values[2] < -values[1];
+    return touches ? flush(false) : core::Status();
+}
+
+std::int64_t Staging::end()
+{
+    std::array<std::int64_t, 1> value = {-stage_.end()};
+    return file_.pool->least(value) ? -value[0] : stage_.end();
+}
+
+core::Status Staging::close()
+{
+    auto& pool = *file_.pool;
+    auto status = flush(false);
+    if (!status) return status;
+    if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
+    status = pool.agree(status);
+    if (!status) return status;
+    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
+    if (!shared || pool.team().node_rank() == 0) status = stage::remove_log(stage_.writer().place());
+    status = pool.agree(status);
+    stage::remove_directory(stage_.writer().place().directory);
+    return status;
+}
+
+std::string Staging::account()
+{
+    auto const& totals = stage_.totals;
+    auto const& team = file_.pool->team();
+    auto const sums = team.sum({totals.requests, totals.bytes, totals.through});
+    auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
+    std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
+    (void)file_.pool->least(times);
+    auto const seconds = [&](std::size_t i) { return -static_cast<double>(times[i]) / 1e6; };
+    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
+    return nlohmann::ordered_json{{"tier", tier_},
+                                  {"directory", stage_.writer().place().directory},
+                                  {"mapping", shared ? "node" : "process"},
+                                  {"requests", sums[0]},
+                                  {"bytes", sums[1]},
+                                  {"requests_past_the_log", sums[2]},
+                                  {"flushes", flushes_},
+                                  {"windows", windows_},
+                                  // of the slowest rank
+                                  {"creating_seconds", seconds(0)},
+                                  {"logging_seconds", seconds(1)},
+                                  {"flushing_seconds", seconds(2)}}
+        .dump();
+}
+
+}  // namespace tapioca::api

@@ -1,0 +1,71 @@
+// Staging: the log of an open file, as all its ranks see it: opening, flushing and closing are collective.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "stage/marker.hpp"
+#include "stage/stage.hpp"
+
+namespace tapioca::api {
+
+class FileState;
+
+class Staging {
+public:
+    /// The log that the file's settings ask for, or null. Collective. Throws if it cannot be had; a full tier is a
+    /// warning, and the file goes without.
+    static std::unique_ptr<Staging> open(FileState& file);
+    ~Staging();
+    Staging(Staging const&) = delete;
+    Staging& operator=(Staging const&) = delete;
+
+    [[nodiscard]] stage::Stage& stage() { return stage_; }
+    /// A collective call of the program on the file begins.
+    void advance() { stage_.advance(); }
+
+    /// One variable of a write. Local: the failure is this rank's alone.
+    core::Status write(stage::Stage::Write const& write);
+    /// Likewise, but to the file at once.
+    core::Status write_through(stage::Stage::Write const& write);
+
+    /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
+    /// stay as they are. `durable`: on the target's devices.
+    core::Status flush(bool durable);
+    /// The same if somebody's log may have bytes that somebody will read: [begin, end) here. Collective.
+    core::Status flush_before_read(std::int64_t begin, std::int64_t end);
+    /// Where the furthest byte in anybody's log ends. Collective.
+    [[nodiscard]] std::int64_t end();
+    /// Flushes; then, if that went well, removes logs and marker. Collective.
+    core::Status close();
+
+    /// As JSON, for the report. Collective.
+    [[nodiscard]] std::string account();
+
+private:
+    Staging(FileState& file, stage::Stage stage, std::string tier)
+        : file_(file), stage_(std::move(stage)), tier_(std::move(tier))
+    {
+    }
+    core::Status commit(bool durable);
+    core::Status write_to_target(stage::Stage::Write const& write);
+    void warn_if_full();
+
+    FileState& file_;
+    stage::Stage stage_;
+    std::string tier_;
+    stage::Descriptor marker_;  ///< on rank 0
+    core::Status failed_;       ///< this rank's first failure, for all to hear at the next flush
+    std::uint64_t flushes_ = 0;
+    std::uint64_t windows_ = 0;  ///< that flushes took
+    double creating_ = 0;
+    double flushing_ = 0;
+};
+
+/// Brings the requests of logs, of which this rank has `content`, into the file. Collective; what `tapioca log recover`
+/// does. `progress` hears of bytes of this rank that are done.
+core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
+                    std::function<void(std::uint64_t)> const& progress);
+
+}  // namespace tapioca::api

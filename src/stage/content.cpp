@@ -1,0 +1,219 @@
+#include "stage/content.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+namespace tapioca::stage {
+
+struct Content::Log {
+    Place place;
+    Descriptor meta_file;
+    Descriptor data_file;
+    Mapped meta;
+    Mapped data;
+    std::optional<Image> image;
+
+    /// The bytes of a request, or null if they are not there.
+    [[nodiscard]] std::byte const* data_of(Entry const& entry) const
+    {
+        if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
+        return data.data() + entry.position;
+    }
+};
+
+namespace {
+
+Entry head_of(std::span<std::byte const> bytes)
+{
+    Entry entry;
+    std::memcpy(&entry, bytes.data(), sizeof entry);
+    return entry;
+}
+
+core::Result<Mapped> map_file(Descriptor& file, std::string const& path)
+{
+    auto opened = open_private(path, false);
+    if (!opened) return tl::unexpected(opened.error());
+    file = std::move(*opened);
+    auto const size = size_of(file, path);
+    if (!size) return tl::unexpected(size.error());
+    return Mapped::of(file.get(), 0, *size, false);
+}
+
+}  // namespace
+
+core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
+{
+    auto log = std::make_shared<Log>();
+    log->place = place;
+    auto meta = map_file(log->meta_file, place.meta());
+    if (!meta) return tl::unexpected(meta.error());
+    log->meta = std::move(*meta);
+    auto data = map_file(log->data_file, place.data());
+    if (!data) return tl::unexpected(data.error());
+    log->data = std::move(*data);
+    auto image = Image::of(log->meta.span());
+    if (!image) return core::fail(image.error().code, place.meta() + ": " + image.error().text);
+    log->image = std::move(*image);
+    auto const data_head = read_head(log->data.span(), data_magic);
+    if (!data_head) return core::fail(data_head.error().code, place.data() + ": " + data_head.error().text);
+    auto const& head = log->image->head();
+    if (data_head->identity != head.identity || data_head->generation != head.generation)
+        return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
+    for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
+
+    if (ranks.empty()) ranks = log->image->ranks();
+    for (auto const rank : ranks) {
+        streams_.push_back({log.get(), rank});
+        Image::Cursor cursor;
+        std::string what;
+        for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
+             bytes = log->image->next(rank, cursor, what)) {
+            auto const entry = head_of(bytes);
+            if (entry.epoch <= after_) continue;
+            if (!(entry.flags & flag_bare) && !log->data_of(entry)) {
+                what = fmt::format("rank {}: entry {}: its data is not there", rank, cursor.entries - 1);
+                break;
+            }
+            ++requests_;
+            bytes_ += entry.data_bytes;
+        }
+        if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
+    }
+    logs_.push_back(std::move(log));
+    return {};
+}
+
+template <class Visit>
+void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
+{
+    struct Walk {
+        Stream stream;
+        Image::Cursor cursor = {};
+        std::span<std::byte const> bytes = {};
+        Entry entry = {};
+        bool done = false;
+        void step()
+        {
+            std::string what;
+            bytes = stream.log->image->next(stream.rank, cursor, what);
+            done = bytes.empty();
+            if (done) return;
+            entry = head_of(bytes);
+            // As far as the data goes: what follows a gap must not win over what is older.
+            done = !(entry.flags & flag_bare) && !stream.log->data_of(entry);
+        }
+    };
+    first = std::max(first, after_ + 1);
+    std::vector<Walk> walks;
+    for (auto const& stream : streams_) {
+        Walk walk{stream};
+        do walk.step();
+        while (!walk.done && walk.entry.epoch < first);
+        if (!walk.done) walks.push_back(walk);
+    }
+    while (true) {
+        auto epoch = UINT64_MAX;
+        for (auto const& walk : walks)
+            if (!walk.done) epoch = std::min(epoch, walk.entry.epoch);
+        if (epoch > last || epoch == UINT64_MAX) return;
+        for (auto& walk : walks)
+            for (; !walk.done && walk.entry.epoch == epoch; walk.step()) visit(walk.bytes, walk.entry, walk.stream);
+    }
+}
+
+Content::Range Content::epochs()
+{
+    Range range;
+    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
+        range.first = std::min(range.first, entry.epoch);
+        range.last = std::max(range.last, entry.epoch);
+    });
+    return range;
+}
+
+Batch Content::batch(std::uint64_t first, std::uint64_t last)
+{
+    std::byte const* base = read_back_.empty() ? nullptr : read_back_.data();
+    for (auto const& log : logs_)
+        if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
+    Merge merge(base);
+    merge.expect(requests_);
+    each(first, last, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+        bool const stored = entry.flags & flag_stored;
+        std::byte const* data = nullptr;
+        if (!(entry.flags & flag_bare))
+            data = stream.log->data_of(entry);
+        else if (auto const at = read_at_.find(bytes.data()); at != read_at_.end())
+            data = read_back_.data() + at->second;
+        bool const again = !stored || (again_ && data);
+        if (again && entry.kind == Kind::contiguous)
+            return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
+        auto request = decode(bytes, stream.log->image->seed());
+        if (!request) {
+            damage_.push_back(stream.log->place.meta() + ": " + request.error().text);
+            return;
+        }
+        if (again)
+            merge.add(std::move(request->layout), data);
+        else
+            merge.add_stored(std::move(request->layout));
+    });
+    auto merged = merge.finish();
+    Batch batch;
+    batch.bytes = static_cast<std::uint64_t>(merged.bytes);
+    batch.data = const_cast<std::byte*>(base);  // the engine does not write to it
+    batch.variables = {std::make_shared<pattern::Variable const>(std::move(merged.layouts), merged.bytes)};
+    batch.claims = batch.variables;
+    if (!merged.stored.empty())
+        batch.claims.push_back(
+            std::make_shared<pattern::Variable const>(pattern::Variable::from_extents(1, merged.stored)));
+    return batch;
+}
+
+core::Status Content::read_back(target::Target& target)
+{
+    std::uint64_t bytes = 0;
+    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
+        if (entry.flags & flag_bare) bytes += entry.data_bytes;
+    });
+    read_back_.resize(bytes);
+    core::Status status;
+    std::size_t at = 0;
+    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> entry_bytes, Entry const& entry, Stream const& stream) {
+        if (!(entry.flags & flag_bare) || !status) return;
+        auto const request = decode(entry_bytes, stream.log->image->seed());
+        if (!request) return;
+        pattern::Cursor cursor(request->layout);
+        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+            for (std::int64_t i = 0; i < run.count && status; ++i) {
+                auto* const to = read_back_.data() + at + run.buffer + i * run.buffer_stride;
+                auto const got =
+                    target.read(run.offset + i * run.stride, std::span(to, static_cast<std::size_t>(run.length)));
+                if (!got) status = tl::unexpected(got.error());
+            }
+        read_at_[entry_bytes.data()] = at;
+        at += entry.data_bytes;
+    });
+    again_ = true;
+    return status;
+}
+
+std::vector<std::string> Content::verify()
+{
+    std::vector<std::string> bad;
+    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+        auto const& log = *stream.log;
+        auto const request = decode(bytes, log.image->seed());
+        if (!request)
+            bad.push_back(fmt::format("{}: rank {}: {}", log.place.meta(), stream.rank, request.error().text));
+        else if (!(entry.flags & flag_bare) && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum)
+            bad.push_back(fmt::format("{}: rank {}: the {} bytes at {} do not have their checksum", log.place.data(),
+                                      stream.rank, entry.data_bytes, entry.position));
+    });
+    return bad;
+}
+
+}  // namespace tapioca::stage

@@ -1,0 +1,71 @@
+// Content: the requests in one or more logs, and what they come to. What a flush and a recovery work on.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "pattern/summary.hpp"
+#include "stage/files.hpp"
+#include "stage/image.hpp"
+#include "stage/merge.hpp"
+#include "target/target.hpp"
+
+namespace tapioca::stage {
+
+/// What the requests of some epochs come to.
+struct Batch {
+    pattern::Variables variables;  ///< one, for the engine
+    std::byte* data = nullptr;     ///< that its places in the buffer are relative to
+    std::uint64_t bytes = 0;
+    pattern::Variables claims;  ///< with what the target has already: for looking whether ranks overlap
+};
+
+class Content {
+public:
+    /// Adds `ranks`' requests of the log at `place`; of all ranks, if none is named. A request that cannot be read is
+    /// told by damage(), and those of its rank behind it are left out.
+    core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {});
+    /// Leaves out what is of that epoch or before.
+    void after(std::uint64_t epoch) { after_ = epoch; }
+
+    struct Range {
+        std::uint64_t first = UINT64_MAX;
+        std::uint64_t last = 0;
+    };
+    /// The epochs there are.
+    [[nodiscard]] Range epochs();
+    /// Of the epochs first to last. Local.
+    [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last);
+    /// Reads what was written to the target and is not in the log, so that it can be written again, in its order.
+    core::Status read_back(target::Target& target);
+    /// Checks the data's checksums.
+    [[nodiscard]] std::vector<std::string> verify();
+
+    [[nodiscard]] std::uint64_t requests() const { return requests_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
+
+private:
+    struct Log;
+    struct Stream {
+        Log const* log;
+        std::uint32_t rank;
+    };
+    /// Calls visit(entry's bytes, entry, data or null) for requests of the epochs, oldest epoch first.
+    template <class Visit>
+    void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
+
+    std::vector<std::shared_ptr<Log>> logs_;
+    std::vector<Stream> streams_;
+    std::uint64_t after_ = 0;
+    std::uint64_t requests_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::vector<std::string> damage_;
+    bool again_ = false;  ///< stored requests are written again
+    std::vector<std::byte> read_back_;
+    std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
+};
+
+}  // namespace tapioca::stage

@@ -1,0 +1,76 @@
+// The files of a log: private, in a directory of the job's own, never reached through a symbolic link.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/result.hpp"
+#include "stage/format.hpp"
+
+namespace tapioca::stage {
+
+/// An open descriptor.
+class Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    ~Descriptor();
+    [[nodiscard]] int get() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+
+private:
+    int fd_ = -1;
+};
+
+/// A part of a file in memory.
+class Mapped {
+public:
+    Mapped() = default;
+    Mapped(Mapped&& other) noexcept;
+    Mapped& operator=(Mapped&& other) noexcept;
+    ~Mapped();
+    /// [begin, begin + bytes) of the file, which it has. `begin` is a multiple of the page size.
+    static core::Result<Mapped> of(int fd, std::uint64_t begin, std::uint64_t bytes, bool writable);
+    [[nodiscard]] std::byte* data() const { return data_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::span<std::byte const> span() const { return {data_, static_cast<std::size_t>(bytes_)}; }
+    /// Has the pages ready before they are used. Harmless where that cannot be.
+    void populate(bool writable) const;
+
+private:
+    std::byte* data_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+/// Where a pair of files is: DIRECTORY/NAME.meta and DIRECTORY/NAME.data.
+struct Place {
+    std::string directory;
+    std::string name;
+    [[nodiscard]] std::string meta() const { return directory + "/" + name + ".meta"; }
+    [[nodiscard]] std::string data() const { return directory + "/" + name + ".data"; }
+};
+
+/// The job's directory in `parent`, which must exist: made if it is not there yet, mode 0700, ours.
+core::Result<std::string> make_directory(std::string const& parent, Identity const& identity);
+/// Removes the files of a log. Not being there is no failure.
+core::Status remove_log(Place const& place);
+/// Removes the job's directory if nothing is left in it.
+void remove_directory(std::string const& directory);
+
+/// A new file, mode 0600. Fails if there is anything of that name.
+core::Result<Descriptor> create_private(std::string const& path);
+/// An existing one: refused unless it is a plain file of ours that nobody else may write.
+core::Result<Descriptor> open_private(std::string const& path, bool writable);
+core::Result<std::uint64_t> size_of(Descriptor const& file, std::string const& path);
+
+/// All of `bytes` at `offset`. Not a byte less.
+core::Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);
+core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes);
+
+Identity new_identity();
+
+}  // namespace tapioca::stage

@@ -1,0 +1,101 @@
+#include "stage/image.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+namespace tapioca::stage {
+
+namespace {
+
+bool is_zero(std::span<std::byte const> bytes)
+{
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
+}  // namespace
+
+core::Result<Image> Image::of(std::span<std::byte const> meta)
+{
+    auto const head = read_head(meta, meta_magic);
+    if (!head) return tl::unexpected(head.error());
+    Image image(meta);
+    image.head_ = *head;
+    image.seed_ = seed_of(*head);
+    image.find_blocks();
+    return image;
+}
+
+void Image::find_blocks()
+{
+    Counters counters;
+    std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
+    if (counters.meta_end > meta_.size())
+        damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), counters.meta_end));
+    std::uint64_t at = head_bytes;
+    while (at < meta_.size()) {
+        auto const rest = meta_.subspan(at);
+        Block block = {};
+        std::memcpy(&block, rest.data(), std::min(rest.size(), sizeof block));
+        bool const sound = rest.size() >= sizeof block && is_sound(block, seed_) && block.rank < head_.ranks;
+        if (!sound) {
+            auto const length = std::min<std::uint64_t>(rest.size(), meta_block_bytes);
+            if (!is_zero(rest.first(length))) damage_.push_back(fmt::format("the block at byte {} is damaged", at));
+            at += meta_block_bytes;
+            continue;
+        }
+        if (at + block.bytes > counters.meta_end)
+            damage_.push_back(fmt::format("a block at byte {} lies behind the end that the head tells", at));
+        auto const length = std::min<std::uint64_t>(block.bytes, rest.size());
+        blocks_[block.rank][block.number] = {at, length, block.first_entry};
+        at += block.bytes;
+    }
+}
+
+std::vector<std::uint32_t> Image::ranks() const
+{
+    std::vector<std::uint32_t> ranks;
+    for (auto const& [rank, blocks] : blocks_) ranks.push_back(rank);
+    return ranks;
+}
+
+std::span<std::byte const> Image::next(std::uint32_t rank, Cursor& cursor, std::string& damage) const
+{
+    auto const own = blocks_.find(rank);
+    if (own == blocks_.end()) return {};
+    auto const& blocks = own->second;
+    while (true) {
+        auto const block = blocks.find(cursor.block);
+        if (block == blocks.end()) {
+            if (blocks.rbegin()->first >= cursor.block)
+                damage = fmt::format("rank {}: block {} is missing", rank, cursor.block);
+            return {};
+        }
+        auto const& place = block->second;
+        if (place.first_entry != cursor.entries && cursor.at == sizeof(Block)) {
+            damage = fmt::format("rank {}: entries {} to {} are missing", rank, cursor.entries, place.first_entry);
+            return {};
+        }
+        auto const rest = meta_.subspan(place.begin, place.bytes).subspan(std::min(cursor.at, place.bytes));
+        std::uint64_t first = 0;  // eight bytes that are written last
+        if (rest.size() >= sizeof first)
+            first = __atomic_load_n(reinterpret_cast<std::uint64_t const*>(rest.data()), __ATOMIC_ACQUIRE);
+        if (first == 0) {  // the end of the block, or of what was written
+            if (blocks.rbegin()->first == cursor.block) return {};
+            ++cursor.block;
+            cursor.at = sizeof(Block);
+            continue;
+        }
+        auto const entry = decode_entry(rest, seed_);
+        if (!entry) {
+            damage = fmt::format("rank {}: entry {}: {}", rank, cursor.entries, entry.error().text);
+            return {};
+        }
+        cursor.at += entry->bytes;
+        ++cursor.entries;
+        return rest.first(entry->bytes);
+    }
+}
+
+}  // namespace tapioca::stage

@@ -1,0 +1,51 @@
+// Image: the entries in the bytes of a NAME.meta file, whoever wrote it and wherever it was cut off.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stage/format.hpp"
+
+namespace tapioca::stage {
+
+class Image {
+public:
+    /// `meta` must outlive the image. Fails if its head cannot be read; what is wrong further on is told by damage().
+    static core::Result<Image> of(std::span<std::byte const> meta);
+
+    [[nodiscard]] Head const& head() const { return head_; }
+    [[nodiscard]] std::uint64_t seed() const { return seed_; }
+    /// The ranks that have entries.
+    [[nodiscard]] std::vector<std::uint32_t> ranks() const;
+
+    /// Where a rank's next entry is.
+    struct Cursor {
+        std::size_t block = 0;
+        std::uint64_t at = sizeof(Block);
+        std::uint64_t entries = 0;  ///< behind it
+    };
+    /// The bytes of the next entry, whose checksum fits, and moves on; none at the end or at the first damage, which is
+    /// then noted in `damage`.
+    [[nodiscard]] std::span<std::byte const> next(std::uint32_t rank, Cursor& cursor, std::string& damage) const;
+
+    /// What is wrong with the file as a whole: truncated, blocks that cannot be read.
+    [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
+
+private:
+    explicit Image(std::span<std::byte const> meta) : meta_(meta) {}
+    void find_blocks();
+
+    std::span<std::byte const> meta_;
+    Head head_ = {};
+    std::uint64_t seed_ = 0;
+    struct Place {
+        std::uint64_t begin;
+        std::uint64_t bytes;
+        std::uint64_t first_entry;
+    };
+    std::map<std::uint32_t, std::map<std::uint64_t, Place>> blocks_;  ///< by rank and number
+    std::vector<std::string> damage_;
+};
+
+}  // namespace tapioca::stage

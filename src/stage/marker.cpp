@@ -1,0 +1,158 @@
+#include "stage/marker.hpp"
+
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace tapioca::stage {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The first line says what it is; the two that follow take turns in telling how far the log was flushed, so that one of
+// them is whole at any time; then comes JSON.
+constexpr std::string_view first_line = "tapioca stage 1\n";
+constexpr std::size_t slot_bytes = 38;  // epoch, checksum
+
+std::string slot_of(std::uint64_t epoch)
+{
+    return fmt::format("{:020} {:016x}\n", epoch, checksum_of(&epoch, sizeof epoch));
+}
+
+std::uint64_t epoch_in(std::string_view slot)
+{
+    std::uint64_t epoch = 0;
+    for (char const c : slot.substr(0, 20)) {
+        if (c < '0' || c > '9') return 0;
+        epoch = epoch * 10 + static_cast<std::uint64_t>(c - '0');
+    }
+    return slot == slot_of(epoch) ? epoch : 0;
+}
+
+core::Result<Identity> identity_from(std::string const& hex)
+{
+    Identity identity = {};
+    if (hex.size() != 2 * identity.size()) return core::fail(Errc::io, "bad identity");
+    for (std::size_t i = 0; i < identity.size(); ++i)
+        identity[i] = static_cast<std::byte>(std::stoul(hex.substr(2 * i, 2), nullptr, 16));
+    return identity;
+}
+
+}  // namespace
+
+std::string log_name(Mapping mapping, std::uint32_t number)
+{
+    return fmt::format("{}{}", mapping == Mapping::process ? "rank" : "node", number);
+}
+
+std::vector<Place> Marker::logs_of(Node const& node) const
+{
+    std::vector<Place> places;
+    if (mapping == Mapping::node)
+        places.push_back({node.directory, log_name(mapping, static_cast<std::uint32_t>(&node - nodes.data()))});
+    else
+        for (auto const rank : node.ranks) places.push_back({node.directory, log_name(mapping, rank)});
+    return places;
+}
+
+std::string resolved(std::string const& target)
+{
+    std::error_code error;
+    auto const path = std::filesystem::weakly_canonical(target, error);
+    return error ? target : path.string();
+}
+
+std::string marker_path(std::string const& target)
+{
+    return resolved(target) + ".tapioca";
+}
+
+bool has_marker(std::string const& target)
+{
+    struct stat found = {};
+    return ::lstat(marker_path(target).c_str(), &found) == 0;
+}
+
+std::string what_to_do(std::string const& target)
+{
+    return fmt::format(
+        "{} says that staged data is still in a log: run `tapioca log recover {}`, or `tapioca log "
+        "discard {}` to lose it; or another job has the file open",
+        marker_path(target), target, target);
+}
+
+core::Result<Marker> read_marker(std::string const& target)
+try {
+    auto const path = marker_path(target);
+    auto const file = open_private(path, false);
+    if (!file) return tl::unexpected(file.error());
+    auto const size = size_of(*file, path);
+    if (!size) return tl::unexpected(size.error());
+    auto const refuse = [&](std::string const& why) { return core::fail(Errc::io, path + ": " + why); };
+    constexpr auto head = first_line.size() + 2 * slot_bytes;
+    if (*size < head || *size > (std::uint64_t{1} << 30)) return refuse("no marker of this version");
+    std::string text(*size, '\0');
+    if (auto status = read_all(file->get(), 0, std::as_writable_bytes(std::span(text))); !status)
+        return tl::unexpected(status.error());
+    if (!text.starts_with(first_line)) return refuse("no marker of this version");
+    auto const json = Json::parse(text.substr(head));
+    Marker marker;
+    auto const identity = identity_from(json.at("identity").get<std::string>());
+    if (!identity) return refuse(identity.error().text);
+    marker.identity = *identity;
+    marker.ranks = json.at("ranks").get<std::uint32_t>();
+    marker.mapping = json.at("mapping").get<std::string>() == "node" ? Mapping::node : Mapping::process;
+    marker.tier = json.at("tier").get<std::string>();
+    marker.target = json.at("target").get<std::string>();
+    for (auto const& node : json.at("nodes"))
+        marker.nodes.push_back({node.at("host").get<std::string>(), node.at("directory").get<std::string>(),
+                                node.at("ranks").get<std::vector<std::uint32_t>>()});
+    for (std::size_t i = 0; i < 2; ++i)
+        marker.flushed = std::max(
+            marker.flushed, epoch_in(std::string_view(text).substr(first_line.size() + i * slot_bytes, slot_bytes)));
+    return marker;
+} catch (std::exception const& error) {
+    return core::fail(Errc::io, fmt::format("{}: {}", marker_path(target), error.what()));
+}
+
+core::Result<Descriptor> create_marker(Marker const& marker)
+{
+    auto file = create_private(marker_path(marker.target));
+    if (!file) return file;
+    auto json = Json{{"identity", to_hex(marker.identity)},
+                     {"ranks", marker.ranks},
+                     {"mapping", marker.mapping == Mapping::node ? "node" : "process"},
+                     {"tier", marker.tier},
+                     {"target", marker.target},
+                     {"nodes", Json::array()}};
+    for (auto const& node : marker.nodes)
+        json["nodes"].push_back({{"host", node.host}, {"directory", node.directory}, {"ranks", node.ranks}});
+    auto const text = std::string(first_line) + slot_of(0) + slot_of(0) + json.dump(1) + "\n";
+    if (auto status = write_all(file->get(), 0, std::as_bytes(std::span(text))); !status) {
+        ::unlink(marker_path(marker.target).c_str());
+        return tl::unexpected(status.error());
+    }
+    return file;
+}
+
+core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint64_t turn, bool durable)
+{
+    auto const slot = slot_of(epoch);
+    auto const offset = first_line.size() + turn % 2 * slot_bytes;
+    if (auto status = write_all(file.get(), offset, std::as_bytes(std::span(slot))); !status) return status;
+    if (durable && ::fdatasync(file.get()) != 0) return core::fail_errno(errno, "the marker");
+    return {};
+}
+
+core::Status remove_marker(std::string const& target)
+{
+    auto const path = marker_path(target);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
+    return {};
+}
+
+}  // namespace tapioca::stage

@@ -1,0 +1,203 @@
+#include "stage/merge.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tapioca::stage {
+
+namespace {
+
+std::int64_t begin_of(pattern::Layout const& layout)
+{
+    return layout.base + layout.entries.front().offset;
+}
+
+/// Bytes of the file that later requests have taken.
+class Covered {
+public:
+    /// Calls visit(begin, end) for every part of [begin, end) that is new, and takes all of it.
+    template <class Visit>
+    void take(std::int64_t begin, std::int64_t end, Visit const& visit)
+    {
+        auto at = taken_.upper_bound(begin);
+        if (at != taken_.begin() && std::prev(at)->second >= begin) --at;
+        auto from = begin;
+        auto first = begin;
+        auto last = end;
+        while (at != taken_.end() && at->first <= end) {
+            if (from < at->first) visit(from, at->first);
+            from = std::max(from, at->second);
+            first = std::min(first, at->first);
+            last = std::max(last, at->second);
+            at = taken_.erase(at);
+        }
+        if (from < end) visit(from, end);
+        taken_.emplace_hint(at, first, last);
+    }
+
+private:
+    std::map<std::int64_t, std::int64_t> taken_;  ///< disjoint, not touching
+};
+
+}  // namespace
+
+void Merge::add(std::int64_t offset, std::int64_t length, std::byte const* data)
+{
+    auto const buffer = data - base_;
+    // The log of one rank has later data further on: then the place tells the order, and need not be kept.
+    if (by_place_ && !flat_.empty() && buffer <= flat_.back().buffer) give_up_order_by_place();
+    if (!by_place_) orders_.push_back(added_);
+    flat_.push_back({offset, length, buffer});
+    ++added_;
+}
+
+void Merge::give_up_order_by_place()
+{
+    by_place_ = false;
+    orders_.resize(flat_.size());
+    std::iota(orders_.begin(), orders_.end(), added_ - flat_.size());
+}
+
+void Merge::add(pattern::Layout layout, std::byte const* data)
+{
+    layout.buffer += data - base_;
+    // Contiguous requests before and after one with structure are told apart by their order.
+    if (by_place_) give_up_order_by_place();
+    units_.push_back({std::move(layout), added_++, false});
+}
+
+void Merge::add_stored(pattern::Layout layout)
+{
+    if (by_place_) give_up_order_by_place();
+    units_.push_back({std::move(layout), added_++, true});
+}
+
+void Merge::sort()
+{
+    auto const before = [](auto const& a, auto const& b) { return a.offset < b.offset; };
+    std::sort(units_.begin(), units_.end(),
+              [](Unit const& a, Unit const& b) { return begin_of(a.layout) < begin_of(b.layout); });
+    if (std::is_sorted(flat_.begin(), flat_.end(), before)) return;
+    if (by_place_) {
+        std::sort(flat_.begin(), flat_.end(), before);
+        return;
+    }
+    std::vector<std::size_t> index(flat_.size());
+    std::iota(index.begin(), index.end(), std::size_t{0});
+    std::sort(index.begin(), index.end(),
+              [&](std::size_t a, std::size_t b) { return flat_[a].offset < flat_[b].offset; });
+    std::vector<pattern::Layout::Entry> flat;
+    std::vector<std::uint64_t> orders;
+    flat.reserve(flat_.size());
+    orders.reserve(flat_.size());
+    for (auto const i : index) {
+        flat.push_back(flat_[i]);
+        orders.push_back(orders_[i]);
+    }
+    flat_ = std::move(flat);
+    orders_ = std::move(orders);
+}
+
+void Merge::break_up(Unit const& unit, std::vector<Piece>& pieces) const
+{
+    pattern::Cursor cursor(unit.layout);
+    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        for (std::int64_t i = 0; i < run.count; ++i)
+            pieces.push_back(
+                {run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride, unit.order, unit.stored});
+}
+
+void Merge::emit(Merged& merged, std::int64_t offset, std::int64_t length, std::int64_t buffer)
+{
+    merged.bytes += length;
+    auto& entries = list_.entries;
+    if (!entries.empty()) {
+        auto& last = entries.back();
+        bool const follows = last.buffer + last.length == buffer;
+        if (last.offset + last.length == offset && follows) {
+            last.length += length;
+            return;
+        }
+        list_.in_order = list_.in_order && follows;
+    }
+    entries.push_back({offset, length, buffer});
+}
+
+/// Emits the pieces of a group, of which the latest win.
+void Merge::resolve(std::vector<Piece>& pieces, Merged& merged)
+{
+    auto const by_offset = [](Piece const& a, Piece const& b) { return a.offset < b.offset; };
+    std::sort(pieces.begin(), pieces.end(), by_offset);
+    bool const disjoint = std::adjacent_find(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) {
+                              return a.offset + a.length > b.offset;
+                          }) == pieces.end();
+    if (!disjoint) {
+        std::sort(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) { return a.order > b.order; });
+        std::vector<Piece> visible;
+        Covered covered;
+        for (auto const& piece : pieces)
+            covered.take(piece.offset, piece.offset + piece.length, [&](std::int64_t begin, std::int64_t end) {
+                visible.push_back(
+                    {begin, end - begin, piece.buffer + (begin - piece.offset), piece.order, piece.stored});
+            });
+        pieces = std::move(visible);
+        std::sort(pieces.begin(), pieces.end(), by_offset);
+    }
+    for (auto const& piece : pieces) {
+        if (!piece.stored)
+            emit(merged, piece.offset, piece.length, piece.buffer);
+        else if (!merged.stored.empty() && merged.stored.back().offset + merged.stored.back().length == piece.offset)
+            merged.stored.back().length += piece.length;
+        else
+            merged.stored.push_back({piece.offset, piece.length});
+    }
+}
+
+Merged Merge::finish()
+{
+    sort();
+    Merged merged;
+    list_ = {};
+    std::size_t f = 0;
+    std::size_t u = 0;
+    auto const flat_begin = [&](std::size_t i) { return i < flat_.size() ? flat_[i].offset : pattern::no_offset; };
+    auto const unit_begin = [&](std::size_t i) {
+        return i < units_.size() ? begin_of(units_[i].layout) : pattern::no_offset;
+    };
+    while (f < flat_.size() || u < units_.size()) {
+        // A group: requests whose ranges interleave.
+        auto const first_f = f;
+        auto const first_u = u;
+        std::int64_t end = 0;
+        do {
+            if (flat_begin(f) <= unit_begin(u)) {
+                end = std::max(end, flat_[f].offset + flat_[f].length);
+                ++f;
+            } else {
+                end = std::max(end, units_[u].layout.end());
+                ++u;
+            }
+        } while (std::min(flat_begin(f), unit_begin(u)) < end);
+
+        bool const alone = f - first_f + u - first_u == 1;
+        if (alone && f > first_f) {
+            emit(merged, flat_[first_f].offset, flat_[first_f].length, flat_[first_f].buffer);
+        } else if (alone && !units_[first_u].stored) {
+            auto& layout = units_[first_u].layout;
+            for (auto const& entry : layout.entries) merged.bytes += entry.length * layout.tiles();
+            merged.layouts.push_back(std::move(layout));
+        } else {
+            std::vector<Piece> pieces;
+            for (auto i = first_f; i < f; ++i)
+                pieces.push_back({flat_[i].offset, flat_[i].length, flat_[i].buffer,
+                                  by_place_ ? static_cast<std::uint64_t>(flat_[i].buffer) : orders_[i], false});
+            for (auto i = first_u; i < u; ++i) break_up(units_[i], pieces);
+            resolve(pieces, merged);
+        }
+    }
+    if (!list_.entries.empty()) merged.layouts.push_back(std::move(list_));
+    return merged;
+}
+
+}  // namespace tapioca::stage

@@ -1,0 +1,140 @@
+#include "stage/stage.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tapioca::stage {
+
+namespace {
+
+std::int64_t begin_of(pattern::Variable const& variable)
+{
+    auto begin = pattern::no_offset;
+    for (auto const& layout : variable.layouts())
+        if (layout.pieces() > 0) begin = std::min(begin, layout.base + layout.entries.front().offset);
+    return begin;
+}
+
+std::int64_t end_of(pattern::Variable const& variable)
+{
+    std::int64_t end = 0;
+    for (auto const& layout : variable.layouts())
+        if (layout.pieces() > 0) end = std::max(end, layout.end());
+    return end;
+}
+
+/// Adds the seconds of its life to `total`.
+class Watch {
+public:
+    explicit Watch(double& total) : total_(total) {}
+    Watch(Watch const&) = delete;
+    Watch& operator=(Watch const&) = delete;
+    ~Watch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    double& total_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void Stage::widen(Write const& write)
+{
+    begin_ = std::min(begin_, begin_of(write.variable) + write.shift);
+    end_ = std::max(end_, end_of(write.variable) + write.shift);
+}
+
+core::Status Stage::write(Write const& write, std::function<core::Status()> const& through)
+{
+    if (write.variable.bytes() == 0) return {};
+    Watch const watch(totals.seconds);
+    ++totals.requests;
+    totals.bytes += write.variable.bytes();
+    if (!full_) {
+        auto const status = writer_.append(write.variable, write.shift, write.data, epoch_, write.number);
+        if (status) {
+            widen(write);
+            bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
+            return now ? sync() : core::Status();
+        }
+        if (status.error().code != Errc::no_space) return status;
+        full_ = true;
+    }
+    ++totals.through;
+    if (auto status = through(); !status) return status;
+    return note_stored(write);
+}
+
+core::Status Stage::write_through(Write const& write, std::function<core::Status()> const& through)
+{
+    if (write.variable.bytes() == 0) return {};
+    ++totals.requests;
+    totals.bytes += write.variable.bytes();
+    ++totals.through;
+    if (auto status = through(); !status) return status;
+    return note_stored(write);
+}
+
+/// Without this note, older bytes of the log would win at the next flush.
+core::Status Stage::note_stored(Write const& write)
+{
+    widen(write);
+    core::Status status = core::fail(Errc::no_space, "");
+    if (keep_data_ && !full_)
+        status = writer_.append_stored(write.variable, write.shift, write.data, epoch_, write.number);
+    if (!status) status = writer_.append_stored(write.variable, write.shift, nullptr, epoch_, write.number);
+    return status;
+}
+
+bool Stage::take_warning()
+{
+    return full_ && !std::exchange(warned_, true);
+}
+
+core::Result<std::shared_ptr<Content>> Stage::content() const
+{
+    auto content = std::make_shared<Content>();
+    if (auto status = content->add(writer_.place(), {writer_.rank()}); !status) return tl::unexpected(status.error());
+    if (!content->damage().empty()) return core::fail(Errc::io, content->damage().front());
+    return content;
+}
+
+core::Status Stage::look(std::int64_t begin, std::int64_t end, Visit const& visit)
+{
+    if (empty() || end <= begin_ || begin >= end_) return {};
+    if (looked_at_ != writer_.entries()) {
+        auto found = content();
+        if (!found) return tl::unexpected(found.error());
+        seen_ = std::move(*found);
+        own_ = seen_->batch(0, UINT64_MAX - 1);
+        looked_at_ = writer_.entries();
+    }
+    for (auto const& layout : own_.variables.front()->layouts()) {
+        pattern::Cursor cursor(layout);
+        cursor.seek(begin);
+        for (pattern::Run run; cursor.next(end, run);)
+            for (std::int64_t i = 0; i < run.count; ++i)
+                visit(run.offset + i * run.stride, run.length, own_.data + run.buffer + i * run.buffer_stride);
+    }
+    return {};
+}
+
+core::Status Stage::sync()
+{
+    auto status = writer_.sync(!named_);
+    if (status) named_ = true;
+    return status;
+}
+
+core::Status Stage::reset(bool empty)
+{
+    seen_.reset();
+    own_ = {};
+    looked_at_ = UINT64_MAX;
+    begin_ = pattern::no_offset;
+    end_ = 0;
+    full_ = false;
+    return writer_.reset(epoch_, empty);
+}
+
+}  // namespace tapioca::stage

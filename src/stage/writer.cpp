@@ -1,0 +1,263 @@
+#include "stage/writer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "core/units.hpp"
+
+namespace tapioca::stage {
+
+namespace {
+
+// Requests below a page are copied into a mapping; for others a call costs less than the pages' faults.
+constexpr std::uint64_t small_bytes = 4096;
+
+core::Status allocate(int fd, std::uint64_t begin, std::uint64_t bytes)
+{
+    int const error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+    if (error != 0) return core::fail_errno(error, "making room in the log");
+    return {};
+}
+
+Counters& counters_in(Mapped const& first_page)
+{
+    return *reinterpret_cast<Counters*>(first_page.data() + sizeof(Head));
+}
+
+tl::unexpected<core::Failure> full()
+{
+    return core::fail(Errc::no_space, "the log has reached TAPIOCA_STAGE_SIZE");
+}
+
+core::Status write_head(int fd, Head head, char const* magic)
+{
+    std::memcpy(head.magic, magic, sizeof head.magic);
+    seal(head);
+    return write_all(fd, 0, std::as_bytes(std::span(&head, 1)));
+}
+
+}  // namespace
+
+core::Result<Writer> Writer::create(Place const& place, Head head)
+{
+    auto meta = create_private(place.meta());
+    if (!meta) return tl::unexpected(meta.error());
+    auto data = create_private(place.data());
+    if (!data) return tl::unexpected(data.error());
+    head.version = format_version;
+    head.bytes = head_bytes;
+    head.meta_block = meta_block_bytes;
+    head.data_block = data_block_bytes;
+    Writer writer(place, std::move(*meta), std::move(*data), head, head.rank);
+    core::Status status = allocate(writer.meta_.get(), 0, head_bytes);
+    if (status) status = allocate(writer.data_.get(), 0, head_bytes);
+    if (status) status = write_head(writer.meta_.get(), head, meta_magic);
+    if (status) status = write_head(writer.data_.get(), head, data_magic);
+    if (status) status = writer.attach();
+    if (!status) {
+        (void)remove_log(place);
+        return tl::unexpected(status.error());
+    }
+    auto& counters = counters_in(writer.first_page_);
+    counters.meta_end = head_bytes;
+    counters.data_end = head_bytes;
+    return writer;
+}
+
+core::Result<Writer> Writer::join(Place const& place, std::uint32_t rank)
+{
+    auto meta = open_private(place.meta(), true);
+    if (!meta) return tl::unexpected(meta.error());
+    auto data = open_private(place.data(), true);
+    if (!data) return tl::unexpected(data.error());
+    std::vector<std::byte> first(head_bytes);
+    if (auto status = read_all(meta->get(), 0, first); !status) return tl::unexpected(status.error());
+    auto const head = read_head(first, meta_magic);
+    if (!head) return tl::unexpected(head.error());
+    Writer writer(place, std::move(*meta), std::move(*data), *head, rank);
+    if (auto status = writer.attach(); !status) return tl::unexpected(status.error());
+    return writer;
+}
+
+core::Status Writer::attach()
+{
+    seed_ = seed_of(head_);
+    auto page = Mapped::of(meta_.get(), 0, head_bytes, true);
+    if (!page) return tl::unexpected(page.error());
+    first_page_ = std::move(*page);
+    return {};
+}
+
+core::Result<std::uint64_t> Writer::deal(std::uint64_t Counters::*counter, std::uint64_t bytes, bool needed)
+{
+    if (used_ + bytes > limit_ && !needed) return full();
+    used_ += bytes;
+    return std::atomic_ref(counters_in(first_page_).*counter).fetch_add(bytes);
+}
+
+core::Status Writer::add_block(std::uint64_t bytes, bool needed)
+{
+    auto const begin = deal(&Counters::meta_end, bytes, needed);
+    if (!begin) return tl::unexpected(begin.error());
+    if (auto status = allocate(meta_.get(), *begin, bytes); !status) {
+        // What was dealt is dealt: without room it is a hole, which reads as a block that nobody has begun.
+        auto const size = size_of(meta_, place_.meta());
+        if (size && *size < *begin + bytes) (void)::ftruncate(meta_.get(), static_cast<off_t>(*begin + bytes));
+        used_ -= bytes;
+        return status;
+    }
+    auto mapped = Mapped::of(meta_.get(), *begin, bytes, true);
+    if (!mapped) return tl::unexpected(mapped.error());
+    block_ = std::move(*mapped);
+    block_.populate(true);
+    Block head{block_magic, rank_, bytes, blocks_, entries_, 0};
+    seal(head, seed_);
+    std::memcpy(block_.data(), &head, sizeof head);
+    block_at_ = sizeof head;
+    ++blocks_;
+    return {};
+}
+
+core::Status Writer::make_room_for_entries(std::uint64_t bytes, bool needed)
+{
+    if (block_.data() && block_at_ + bytes <= block_.bytes()) return {};
+    constexpr auto unit = static_cast<std::int64_t>(meta_block_bytes);
+    auto const length =
+        static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes + sizeof(Block)), unit));
+    auto status = add_block(length, needed);
+    if (status || !needed) return status;
+    give_back_data();
+    return add_block(length, needed);
+}
+
+/// On a full tier: what was allocated for data and is not used.
+void Writer::give_back_data()
+{
+    if (head_.mapping != Mapping::process || data_end_ == 0) return;
+    window_ = {};
+    window_begin_ = 0;
+    (void)::ftruncate(data_.get(), static_cast<off_t>(data_at_));
+}
+
+core::Result<std::uint64_t> Writer::make_room_for_data(std::uint64_t bytes)
+{
+    if (data_at_ + bytes <= data_end_) return data_at_;
+    // With a log of its own what is dealt next follows what is left, which then serves as well.
+    auto const left = head_.mapping == Mapping::process ? data_end_ - data_at_ : 0;
+    constexpr auto unit = static_cast<std::int64_t>(data_block_bytes);
+    auto const more = static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes - left), unit));
+    auto const begin = deal(&Counters::data_end, more, false);
+    if (!begin) return tl::unexpected(begin.error());
+    if (*begin != data_end_ || head_.mapping == Mapping::node) data_at_ = *begin;
+    data_end_ = *begin + more;
+    return data_at_;
+}
+
+core::Status Writer::store(std::uint64_t position, std::span<std::byte const> bytes)
+{
+    if (bytes.size() >= small_bytes) return write_all(data_.get(), position, bytes);
+    auto const end = position + bytes.size();
+    if (position < window_begin_ || end > window_begin_ + window_.bytes()) {
+        auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+        auto const begin = position / page * page;
+        auto const length = std::min(data_end_ - begin, data_block_bytes);
+        if (auto status = allocate(data_.get(), begin, length); !status) return status;
+        auto mapped = Mapped::of(data_.get(), begin, length, true);
+        if (!mapped) return tl::unexpected(mapped.error());
+        window_ = std::move(*mapped);
+        window_.populate(true);
+        window_begin_ = begin;
+    }
+    std::memcpy(window_.data() + (position - window_begin_), bytes.data(), bytes.size());
+    return {};
+}
+
+core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note)
+{
+    note.data_bytes = variable.bytes();
+    if (data) note.data_checksum = checksum_of(data, note.data_bytes);
+    note.position = data_at_;
+    if (data) {
+        auto const position = make_room_for_data(note.data_bytes);
+        if (!position) return tl::unexpected(position.error());
+        note.position = *position;
+    }
+    auto const entries = encode(variable, shift, note, seed_);
+    if (auto status = make_room_for_entries(entries.size(), note.flags & flag_stored); !status) return status;
+    if (data) {
+        if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
+        data_at_ = note.position + note.data_bytes;
+    }
+    // Entries appear one after the other, each with its first eight bytes; the data is there by then.
+    std::atomic_thread_fence(std::memory_order_release);
+    for (std::size_t at = 0; at < entries.size();) {
+        std::uint64_t first = 0;
+        std::memcpy(&first, entries.data() + at, sizeof first);
+        auto const bytes = static_cast<std::uint32_t>(first);
+        auto* const to = block_.data() + block_at_;
+        std::memcpy(to + sizeof first, entries.data() + at + sizeof first, bytes - sizeof first);
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to)).store(first, std::memory_order_release);
+        block_at_ += bytes;
+        at += bytes;
+        ++entries_;
+    }
+    return {};
+}
+
+core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+                            std::uint64_t epoch, std::uint32_t number)
+{
+    Note note;
+    note.epoch = epoch;
+    note.variable = number;
+    return append(variable, shift, data, note);
+}
+
+core::Status Writer::append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+                                   std::uint64_t epoch, std::uint32_t number)
+{
+    Note note;
+    note.epoch = epoch;
+    note.variable = number;
+    note.flags = data ? flag_stored : flag_stored | flag_bare;
+    return append(variable, shift, data, note);
+}
+
+core::Status Writer::sync(bool parent)
+{
+    // The data first: an entry says that its data is there.
+    if (::fdatasync(data_.get()) != 0) return core::fail_errno(errno, place_.data());
+    if (::fdatasync(meta_.get()) != 0) return core::fail_errno(errno, place_.meta());
+    if (!parent) return {};
+    for (auto const& path : {place_.directory, place_.directory + "/.."}) {
+        Descriptor const directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!directory || ::fsync(directory.get()) != 0) return core::fail_errno(errno, path);
+    }
+    return {};
+}
+
+core::Status Writer::reset(std::uint64_t epoch, bool empty)
+{
+    block_ = {};
+    window_ = {};
+    window_begin_ = block_at_ = blocks_ = entries_ = used_ = 0;
+    data_at_ = data_end_ = 0;
+    ++head_.generation;
+    head_.epoch = epoch;
+    seed_ = seed_of(head_);
+    if (!empty) return {};
+    auto& counters = counters_in(first_page_);
+    counters.meta_end = head_bytes;
+    counters.data_end = head_bytes;
+    for (auto const* const file : {&meta_, &data_})
+        if (::ftruncate(file->get(), head_bytes) != 0) return core::fail_errno(errno, place_.directory);
+    if (auto status = write_head(meta_.get(), head_, meta_magic); !status) return status;
+    return write_head(data_.get(), head_, data_magic);
+}
+
+}  // namespace tapioca::stage

@@ -1,0 +1,81 @@
+// Writer: appends one rank's requests to a log. Local; no communication.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pattern/variable.hpp"
+#include "stage/files.hpp"
+#include "stage/format.hpp"
+
+namespace tapioca::stage {
+
+class Writer {
+public:
+    /// A new log, of which this rank is the first user.
+    static core::Result<Writer> create(Place const& place, Head head);
+    /// The log of another rank of this node, which shares it.
+    static core::Result<Writer> join(Place const& place, std::uint32_t rank);
+
+    /// Most bytes that this rank may have in it.
+    void limit(std::uint64_t bytes) { limit_ = bytes; }
+
+    /// Appends a request: `variable`, moved by `shift`, with its packed bytes at `data`. Errc::no_space, with nothing
+    /// appended, if the log is full.
+    core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+                        std::uint64_t epoch, std::uint32_t number);
+    /// Notes that a request's bytes are in the target already; with its data, where that is given.
+    core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+                               std::uint64_t epoch, std::uint32_t number);
+    /// Makes what was appended survive the machine. `parent`: the new names as well.
+    core::Status sync(bool parent);
+    /// Empties the log. Where several share it, the first user does so with `empty`, then the others without.
+    core::Status reset(std::uint64_t epoch, bool empty);
+
+    [[nodiscard]] Place const& place() const { return place_; }
+    [[nodiscard]] Head const& head() const { return head_; }
+    [[nodiscard]] std::uint32_t rank() const { return rank_; }
+    [[nodiscard]] std::uint64_t entries() const { return entries_; }
+    /// Bytes of the log that this rank has been dealt.
+    [[nodiscard]] std::uint64_t used_bytes() const { return used_; }
+    [[nodiscard]] int meta_descriptor() const { return meta_.get(); }
+    [[nodiscard]] int data_descriptor() const { return data_.get(); }
+
+private:
+    Writer(Place place, Descriptor meta, Descriptor data, Head const& head, std::uint32_t rank)
+        : place_(std::move(place)), meta_(std::move(meta)), data_(std::move(data)), head_(head), rank_(rank)
+    {
+    }
+    core::Status attach();
+    core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
+    /// Where the counter stood before `bytes` were dealt. What is `needed` is not bound by the limit.
+    core::Result<std::uint64_t> deal(std::uint64_t Counters::*counter, std::uint64_t bytes, bool needed);
+    core::Status make_room_for_entries(std::uint64_t bytes, bool needed);
+    core::Status add_block(std::uint64_t bytes, bool needed);
+    void give_back_data();
+    core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
+    core::Status store(std::uint64_t position, std::span<std::byte const> bytes);
+
+    Place place_;
+    Descriptor meta_;
+    Descriptor data_;
+    Head head_;
+    std::uint32_t rank_;
+    std::uint64_t seed_ = 0;
+    std::uint64_t limit_ = UINT64_MAX;
+    std::uint64_t used_ = 0;
+    std::uint64_t entries_ = 0;
+
+    Mapped first_page_;  ///< of NAME.meta, for the counters
+    Mapped block_;       ///< the block of NAME.meta that is being filled
+    std::uint64_t block_at_ = 0;
+    std::uint64_t blocks_ = 0;
+
+    std::uint64_t data_at_ = 0;  ///< the next free byte of what this rank was dealt of NAME.data
+    std::uint64_t data_end_ = 0;
+    Mapped window_;  ///< a part of NAME.data, for small requests
+    std::uint64_t window_begin_ = 0;
+};
+
+}  // namespace tapioca::stage
