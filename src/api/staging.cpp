@@ -361,8 +361,7 @@ core::Status Staging::commit(bool durable)
     if (!status) return status;
     ++flushes_;
     stage_.advance();
-    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
-    if (!shared) return stage_.reset(true);
+    if (!shared()) return stage_.reset(true);
     if (team.node_rank() == 0) status = stage_.reset(true);
     status = pool.agree(status);
     if (status && team.node_rank() != 0) status = stage_.reset(false);
@@ -373,6 +372,7 @@ core::Status Staging::flush(bool durable)
 {
     engine::Stopwatch const watch(flushing_);
     auto& pool = *file_.pool;
+    if (shared()) (void)pool.agree({});  // nobody adds to the log while others look at it
     auto const content = stage_.content();
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
     auto status = pool.least(all);
@@ -397,9 +397,16 @@ core::Status Staging::flush(bool durable)
 
 core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
 {
-    std::array<std::int64_t, 4> values = {begin, -end, stage_.begin(), -stage_.end()};
+    std::int64_t size = 0;
+    if (auto* const target = file_.pool->team().rank() == 0 ? file_.target() : nullptr)
+        size = static_cast<std::int64_t>(target->size().value_or(0));
+    std::array<std::int64_t, 5> values = {begin, -end, stage_.begin(), -stage_.end(), -size};
     if (auto status = file_.pool->least(values); !status) return status;
-    bool const touches = values[0] < -values[3] && values[2] < -values[1];
+    auto const reading_end = -values[1];
+    auto const staged_end = -values[3];
+    // Also where the log makes the file longer, and the read would end too early.
+    bool const longer = staged_end > -values[4] && reading_end > -values[4];
+    bool const touches = values[0] < staged_end && (values[2] < reading_end || longer);
     return touches ? flush(false) : core::Status();
 }
 
@@ -417,8 +424,7 @@ core::Status Staging::close()
     if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
     status = pool.agree(status);
     if (!status) return status;
-    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
-    if (!shared || pool.team().node_rank() == 0) status = stage::remove_log(stage_.writer().place());
+    if (!shared() || pool.team().node_rank() == 0) status = stage::remove_log(stage_.writer().place());
     status = pool.agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     return status;
@@ -433,10 +439,9 @@ std::string Staging::account()
     std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
     (void)file_.pool->least(times);
     auto const seconds = [&](std::size_t i) { return -static_cast<double>(times[i]) / 1e6; };
-    bool const shared = stage_.writer().head().mapping == stage::Mapping::node;
     return nlohmann::ordered_json{{"tier", tier_},
                                   {"directory", stage_.writer().place().directory},
-                                  {"mapping", shared ? "node" : "process"},
+                                  {"mapping", shared() ? "node" : "process"},
                                   {"requests", sums[0]},
                                   {"bytes", sums[1]},
                                   {"requests_past_the_log", sums[2]},

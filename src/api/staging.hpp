@@ -48,6 +48,8 @@ private:
         : file_(file), stage_(std::move(stage)), tier_(std::move(tier))
     {
     }
+    /// Whether the node's ranks share a log.
+    [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::Mapping::node; }
     core::Status commit(bool durable);
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();

@@ -24,33 +24,6 @@ Options random_options(Random& random)
     return options;
 }
 
-Job random_job(Random& random)
-{
-    auto const begin = random.pick(0, 2) * random.pick(0, 9000);
-    switch (random.pick(0, 4)) {
-    case 0: return decompose(random, ranks(), begin);
-    case 1: return interleave(ranks(), begin, random.pick(1, 700), static_cast<int>(random.pick(1, 120)));
-    default: break;
-    }
-    Deal how;
-    how.begin = begin;
-    how.range = random.one_of<std::int64_t>({1, 100, 5'000, 60'000, 300'000});
-    how.pieces = static_cast<int>(random.one_of<std::int64_t>({1, 20, 200, 600}));
-    how.variables = static_cast<int>(random.pick(1, 4));
-    how.hole_percent = random.one_of<int>({0, 0, 10, 50, 100});
-    how.unsorted = random.chance(40);
-    how.own_overlap = random.chance(30);
-    how.idle_rank = static_cast<int>(random.pick(-1, ranks() - 1));
-    return deal(random, ranks(), how);
-}
-
-/// The data of a rank's variable in run number `run` of a trial.
-Bytes data_of(std::uint64_t seed, int run, std::size_t of_rank, std::size_t variable, Declared const& declared)
-{
-    return stream(seed * 7919 + static_cast<std::uint64_t>(run) * 131 + of_rank * 17 + variable,
-                  static_cast<std::size_t>(declared.bytes()));
-}
-
 void move(Step& step, bool in_background)
 {
     if (!in_background) {
@@ -68,14 +41,14 @@ void write_both(Step& step, Job const& job, std::int64_t base, std::uint64_t see
 {
     auto const me = static_cast<std::size_t>(rank());
     std::vector<Bytes> mine;
-    for (std::size_t v = 0; v < job[me].size(); ++v) mine.push_back(data_of(seed, run, me, v, job[me][v]));
+    for (std::size_t v = 0; v < job[me].size(); ++v) mine.push_back(data_of(seed, run, me, v, job[me][v].bytes()));
     for (std::size_t v = 0; v < mine.size(); ++v) step.write(v, mine[v]);
     step.rebase(base);
     move(step, in_background);
     if (me != 0) return;
     for (std::size_t r = 0; r < job.size(); ++r)
         for (std::size_t v = 0; v < job[r].size(); ++v)
-            apply(image, base, job[r][v], data_of(seed, run, r, v, job[r][v]));
+            apply(image, base, job[r][v], data_of(seed, run, r, v, job[r][v].bytes()));
 }
 
 /// Reads `job` from `path` and compares with the file as it is.
@@ -103,7 +76,7 @@ void read_and_compare(std::string const& path, Job const& job, std::int64_t base
 bool trial(Scratch const& scratch, std::uint64_t seed)
 {
     Random random(seed);
-    auto const job = random_job(random);
+    auto const job = random_job(random, ranks());
     auto const base = random.one_of<std::int64_t>({0, 0, random.pick(0, 20'000), 4096, random.pick(-begin_of(job), 0)});
     auto const path = scratch.path("a");
     auto const second_path = scratch.path("b");
@@ -143,7 +116,7 @@ bool trial(Scratch const& scratch, std::uint64_t seed)
     barrier();
 
     bool const same_job = random.chance(50);
-    auto const other_job = random_job(random);
+    auto const other_job = random_job(random, ranks());
     read_and_compare(path, same_job ? job : other_job, same_job ? base : 0, random_options(random), random.chance(30));
     return one_sided;
 }

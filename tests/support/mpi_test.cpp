@@ -143,6 +143,13 @@ std::vector<std::byte> stream(std::uint64_t seed, std::size_t bytes)
     return result;
 }
 
+std::vector<std::byte> data_of(std::uint64_t seed, int run, std::size_t of_rank, std::size_t variable,
+                               std::int64_t bytes)
+{
+    return stream(seed * 7919 + static_cast<std::uint64_t>(run) * 131 + of_rank * 17 + variable,
+                  static_cast<std::size_t>(bytes));
+}
+
 void expect_windows(Step const& step)
 {
     auto const plan = step.plan().json();

@@ -67,6 +67,9 @@ void write_plain(std::string const& path, std::vector<std::byte> const& bytes);
 /// Byte `index` of a stream that depends on everything: no two neighbours, ranks or variables look alike.
 std::byte byte_of(std::uint64_t seed, std::uint64_t index);
 std::vector<std::byte> stream(std::uint64_t seed, std::size_t bytes);
+/// The data of a rank's variable in run number `run` of a trial.
+std::vector<std::byte> data_of(std::uint64_t seed, int run, std::size_t of_rank, std::size_t variable,
+                               std::int64_t bytes);
 
 /// Checks that a step that has run was not refused the windows it asked for. Where TAPIOCA_TRANSPORT asks for rma, a
 /// test that falls back tests nothing. Local.

@@ -143,4 +143,24 @@ Job decompose(Random& random, int ranks, std::int64_t file_offset)
     return job;
 }
 
+Job random_job(Random& random, int ranks)
+{
+    auto const begin = random.pick(0, 2) * random.pick(0, 9000);
+    switch (random.pick(0, 4)) {
+    case 0: return decompose(random, ranks, begin);
+    case 1: return interleave(ranks, begin, random.pick(1, 700), static_cast<int>(random.pick(1, 120)));
+    default: break;
+    }
+    Deal how;
+    how.begin = begin;
+    how.range = random.one_of<std::int64_t>({1, 100, 5'000, 60'000, 300'000});
+    how.pieces = static_cast<int>(random.one_of<std::int64_t>({1, 20, 200, 600}));
+    how.variables = static_cast<int>(random.pick(1, 4));
+    how.hole_percent = random.one_of<int>({0, 0, 10, 50, 100});
+    how.unsorted = random.chance(40);
+    how.own_overlap = random.chance(30);
+    how.idle_rank = static_cast<int>(random.pick(-1, ranks - 1));
+    return deal(random, ranks, how);
+}
+
 }  // namespace tapioca::test

@@ -87,4 +87,7 @@ std::vector<Extent> expand(Subarray const& array);
 /// An array of 1 to 4 dimensions: in blocks, or every n-th index of some dimension for each of n ranks.
 Job decompose(Random& random, int ranks, std::int64_t file_offset);
 
+/// Any of the above.
+Job random_job(Random& random, int ranks);
+
 }  // namespace tapioca::test
