@@ -211,8 +211,11 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         return nullptr;
     }
     writer->limit(limit_of(file, (*tier)->traits()));
-    std::unique_ptr<Staging> staging(
-        new Staging(file, stage::Stage(std::move(*writer), durable_of(file)), (*tier)->traits().name));
+    std::unique_ptr<Staging> staging(new Staging(
+        file,
+        stage::Stage(std::move(*writer), stage::overflow_place(target, static_cast<std::uint32_t>(team.rank())),
+                     durable_of(file)),
+        (*tier)->traits().name));
     staging->marker_ = std::move(*marker);
     staging->creating_ = creating;
     return staging;
@@ -236,16 +239,20 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     return status;
 }
 
+/// Once for each node.
 void Staging::warn_if_full()
 {
-    if (stage_.take_warning())
-        warn(fmt::format("rank {}: {}: the log in {} is full: until the next flush, writes go to the file itself",
-                         file_.pool->team().rank(), file_.path, stage_.writer().place().directory));
+    if (!stage_.take_warning()) return;
+    auto const& directory = stage_.writer().place().directory;
+    auto const first = stage::create_private(directory + "/full");
+    if (first || first.error().sys_errno != EEXIST)
+        warn(fmt::format("{}: the log in {} is full, and goes on beside the file until the next flush", file_.path,
+                         directory));
 }
 
 core::Status Staging::write(stage::Stage::Write const& write)
 {
-    auto status = stage_.write(write, [&] { return write_to_target(write); });
+    auto status = stage_.write(write);
     warn_if_full();
     core::keep_first(failed_, status);
     return status;
@@ -424,7 +431,7 @@ core::Status Staging::close()
     if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
     status = pool.agree(status);
     if (!status) return status;
-    if (!shared() || pool.team().node_rank() == 0) status = stage::remove_log(stage_.writer().place());
+    status = stage_.remove(!shared() || pool.team().node_rank() == 0);
     status = pool.agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     return status;
@@ -434,7 +441,7 @@ std::string Staging::account()
 {
     auto const& totals = stage_.totals;
     auto const& team = file_.pool->team();
-    auto const sums = team.sum({totals.requests, totals.bytes, totals.through});
+    auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow});
     auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
     std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
     (void)file_.pool->least(times);
@@ -445,6 +452,7 @@ std::string Staging::account()
                                   {"requests", sums[0]},
                                   {"bytes", sums[1]},
                                   {"requests_past_the_log", sums[2]},
+                                  {"requests_logged_beside_the_file", sums[3]},
                                   {"flushes", flushes_},
                                   {"windows", windows_},
                                   // of the slowest rank

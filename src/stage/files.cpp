@@ -84,6 +84,7 @@ core::Status remove_log(Place const& place)
 
 void remove_directory(std::string const& directory)
 {
+    (void)::unlink((directory + "/full").c_str());
     (void)::rmdir(directory.c_str());
 }
 

@@ -58,7 +58,7 @@ struct Place {
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity);
 /// Removes the files of a log. Not being there is no failure.
 core::Status remove_log(Place const& place);
-/// Removes the job's directory if nothing is left in it.
+/// Removes the job's directory if nothing is left in it but `full`, the sign that its tier was.
 void remove_directory(std::string const& directory);
 
 /// A new file, mode 0600. Fails if there is anything of that name.

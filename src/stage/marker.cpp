@@ -56,7 +56,17 @@ std::vector<Place> Marker::logs_of(Node const& node) const
         places.push_back({node.directory, log_name(mapping, static_cast<std::uint32_t>(&node - nodes.data()))});
     else
         for (auto const rank : node.ranks) places.push_back({node.directory, log_name(mapping, rank)});
+    for (auto const rank : node.ranks) {
+        auto const place = overflow_place(target, rank);
+        if (::access(place.meta().c_str(), F_OK) == 0) places.push_back(place);
+    }
     return places;
+}
+
+Place overflow_place(std::string const& target, std::uint32_t rank)
+{
+    std::filesystem::path const path = resolved(target);
+    return {path.parent_path().string(), fmt::format("{}.tapioca.rank{}", path.filename().string(), rank)};
 }
 
 std::string resolved(std::string const& target)

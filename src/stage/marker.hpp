@@ -24,7 +24,7 @@ struct Marker {
     std::vector<Node> nodes;
     std::uint64_t flushed = 0;  ///< all requests of this epoch and before are in the target
 
-    /// The pairs of files of a node.
+    /// The pairs of files of a node; with those beside the target that are there.
     [[nodiscard]] std::vector<Place> logs_of(Node const& node) const;
 };
 
@@ -43,6 +43,9 @@ core::Result<Descriptor> create_marker(Marker const& marker);
 /// Notes how far the log was flushed, in turns at one of two places. `durable`: even if the machine stops.
 core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint64_t turn, bool durable);
 core::Status remove_marker(std::string const& target);
+
+/// Where a rank's log goes on when its tier is full: beside the target.
+Place overflow_place(std::string const& target, std::uint32_t rank);
 
 /// The name of the pair of files of a rank or, where a node's ranks share one, of the node.
 std::string log_name(Mapping mapping, std::uint32_t number);

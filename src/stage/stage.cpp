@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tapioca::stage {
 
@@ -44,25 +45,38 @@ void Stage::widen(Write const& write)
     end_ = std::max(end_, end_of(write.variable) + write.shift);
 }
 
-core::Status Stage::write(Write const& write, std::function<core::Status()> const& through)
+core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
+{
+    if (!overflow_) {
+        auto const status = to(writer_);
+        if (status || status.error().code != Errc::no_space) return status;
+        auto head = writer_.head();
+        head.mapping = Mapping::process;
+        head.rank = writer_.rank();
+        auto made = Writer::create(overflow_place_, head);
+        if (!made) {
+            made.error().text = "the log's tier is full, and beside the file: " + made.error().text;
+            return tl::unexpected(made.error());
+        }
+        overflow_ = std::move(*made);
+    }
+    auto status = to(*overflow_);
+    if (status) ++totals.overflow;
+    return status;
+}
+
+core::Status Stage::write(Write const& write)
 {
     if (write.variable.bytes() == 0) return {};
     Watch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
-    if (!full_) {
-        auto const status = writer_.append(write.variable, write.shift, write.data, epoch_, write.number);
-        if (status) {
-            widen(write);
-            bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
-            return now ? sync() : core::Status();
-        }
-        if (status.error().code != Errc::no_space) return status;
-        full_ = true;
-    }
-    ++totals.through;
-    if (auto status = through(); !status) return status;
-    return note_stored(write);
+    auto const status = append(
+        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch_, write.number); });
+    if (!status) return status;
+    widen(write);
+    bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
+    return now ? sync() : core::Status();
 }
 
 core::Status Stage::write_through(Write const& write, std::function<core::Status()> const& through)
@@ -72,29 +86,32 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     totals.bytes += write.variable.bytes();
     ++totals.through;
     if (auto status = through(); !status) return status;
-    return note_stored(write);
-}
-
-/// Without this note, older bytes of the log would win at the next flush.
-core::Status Stage::note_stored(Write const& write)
-{
     widen(write);
-    core::Status status = core::fail(Errc::no_space, "");
-    if (keep_data_ && !full_)
-        status = writer_.append_stored(write.variable, write.shift, write.data, epoch_, write.number);
-    if (!status) status = writer_.append_stored(write.variable, write.shift, nullptr, epoch_, write.number);
-    return status;
+    // Without this note, older bytes of the log would win at the next flush.
+    return append([&](Writer& writer) {
+        auto const* const data = keep_data_ ? write.data : nullptr;
+        return writer.append_stored(write.variable, write.shift, data, epoch_, write.number);
+    });
 }
 
 bool Stage::take_warning()
 {
-    return full_ && !std::exchange(warned_, true);
+    return overflow_ && !std::exchange(warned_, true);
+}
+
+core::Status Stage::remove(bool first)
+{
+    auto const status = first ? remove_log(writer_.place()) : core::Status();
+    auto const beside = overflow_ ? remove_log(overflow_place_) : core::Status();
+    return status ? beside : status;
 }
 
 core::Result<std::shared_ptr<Content>> Stage::content() const
 {
     auto content = std::make_shared<Content>();
     if (auto status = content->add(writer_.place(), {writer_.rank()}); !status) return tl::unexpected(status.error());
+    if (overflow_)
+        if (auto status = content->add(overflow_place_); !status) return tl::unexpected(status.error());
     if (!content->damage().empty()) return core::fail(Errc::io, content->damage().front());
     return content;
 }
@@ -102,12 +119,12 @@ core::Result<std::shared_ptr<Content>> Stage::content() const
 core::Status Stage::look(std::int64_t begin, std::int64_t end, Visit const& visit)
 {
     if (empty() || end <= begin_ || begin >= end_) return {};
-    if (looked_at_ != writer_.entries()) {
+    if (looked_at_ != entries()) {
         auto found = content();
         if (!found) return tl::unexpected(found.error());
         seen_ = std::move(*found);
         own_ = seen_->batch(0, UINT64_MAX - 1);
-        looked_at_ = writer_.entries();
+        looked_at_ = entries();
     }
     for (auto const& layout : own_.variables.front()->layouts()) {
         pattern::Cursor cursor(layout);
@@ -123,6 +140,7 @@ core::Status Stage::sync()
 {
     auto status = writer_.sync(!named_);
     if (status) named_ = true;
+    if (status && overflow_) status = overflow_->sync(true);
     return status;
 }
 
@@ -133,8 +151,10 @@ core::Status Stage::reset(bool empty)
     looked_at_ = UINT64_MAX;
     begin_ = pattern::no_offset;
     end_ = 0;
-    full_ = false;
-    return writer_.reset(epoch_, empty);
+    core::Status status;
+    if (std::exchange(overflow_, std::nullopt)) status = remove_log(overflow_place_);
+    core::keep_first(status, writer_.reset(epoch_, empty));
+    return status;
 }
 
 }  // namespace tapioca::stage

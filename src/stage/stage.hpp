@@ -1,4 +1,8 @@
 // Stage: one rank's side of a staged file: its log, its epoch, and what to do when the log is full. Local.
+//
+// When its tier is full, the log goes on in a second pair of files beside the target, until the next flush. To drain
+// old requests, or to write new ones to the target at once, would take no second copy; but then later bytes of other
+// ranks, of which this one cannot know, could be overwritten by earlier ones.
 #pragma once
 
 #include <functional>
@@ -15,7 +19,11 @@ enum class Durable { write, collective, sync };
 
 class Stage {
 public:
-    Stage(Writer writer, Durable durable) : writer_(std::move(writer)), durable_(durable) {}
+    /// `overflow`: where the log goes on.
+    Stage(Writer writer, Place overflow, Durable durable)
+        : writer_(std::move(writer)), overflow_place_(std::move(overflow)), durable_(durable)
+    {
+    }
 
     /// A collective call of the program begins: later requests win over those of all ranks before it.
     void advance() { ++epoch_; }
@@ -29,21 +37,21 @@ public:
         std::uint32_t number = 0;
         bool collective = true;
     };
-    /// Logs a request or, if the log is full, has it written to the target by `through`.
-    core::Status write(Write const& write, std::function<core::Status()> const& through);
+    /// Logs a request.
+    core::Status write(Write const& write);
     /// Notes a request that `through` writes to the target, because it should not wait.
     core::Status write_through(Write const& write, std::function<core::Status()> const& through);
     /// With the data in the log as well: somebody else may write older bytes over it before the next flush.
     void keep_data_of_stored(bool keep) { keep_data_ = keep; }
 
-    [[nodiscard]] bool empty() const { return writer_.entries() == 0; }
+    [[nodiscard]] bool empty() const { return entries() == 0; }
     /// From the first to behind the last byte that is in the log.
     [[nodiscard]] std::int64_t begin() const { return begin_; }
     [[nodiscard]] std::int64_t end() const { return end_; }
-    /// The log was full since the last reset.
-    [[nodiscard]] bool full() const { return full_; }
-    /// Whether it was full for the first time just now, for a warning.
+    /// Whether its tier became full for the first time just now, for a warning.
     [[nodiscard]] bool take_warning();
+    /// Removes the files, those beside the target as well. `first` where this rank is the log's first user.
+    core::Status remove(bool first);
 
     /// What is in the log. The view stays valid until reset().
     core::Result<std::shared_ptr<Content>> content() const;
@@ -60,7 +68,8 @@ public:
     struct Totals {
         std::uint64_t requests = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t through = 0;  ///< of these, not left in the log
+        std::uint64_t through = 0;   ///< of these, written to the target at once
+        std::uint64_t overflow = 0;  ///< and logged beside the target, since the tier was full
         double seconds = 0;
     };
     Totals totals;
@@ -69,15 +78,18 @@ public:
     [[nodiscard]] Writer& writer() { return writer_; }
 
 private:
-    core::Status note_stored(Write const& write);
+    /// Has the request appended to the log, wherever there is room.
+    core::Status append(std::function<core::Status(Writer&)> const& to);
+    [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
 
     Writer writer_;
+    Place overflow_place_;
+    std::optional<Writer> overflow_;  ///< from when the tier was full on
     Durable durable_;
     std::uint64_t epoch_ = 1;
     std::int64_t begin_ = pattern::no_offset;
     std::int64_t end_ = 0;
-    bool full_ = false;
     bool warned_ = false;
     bool keep_data_ = false;
     bool named_ = false;  ///< the files' names are durable

@@ -93,16 +93,16 @@ core::Status Writer::attach()
     return {};
 }
 
-core::Result<std::uint64_t> Writer::deal(std::uint64_t Counters::*counter, std::uint64_t bytes, bool needed)
+core::Result<std::uint64_t> Writer::deal(std::uint64_t Counters::*counter, std::uint64_t bytes)
 {
-    if (used_ + bytes > limit_ && !needed) return full();
+    if (used_ + bytes > limit_) return full();
     used_ += bytes;
     return std::atomic_ref(counters_in(first_page_).*counter).fetch_add(bytes);
 }
 
-core::Status Writer::add_block(std::uint64_t bytes, bool needed)
+core::Status Writer::add_block(std::uint64_t bytes)
 {
-    auto const begin = deal(&Counters::meta_end, bytes, needed);
+    auto const begin = deal(&Counters::meta_end, bytes);
     if (!begin) return tl::unexpected(begin.error());
     if (auto status = allocate(meta_.get(), *begin, bytes); !status) {
         // What was dealt is dealt: without room it is a hole, which reads as a block that nobody has begun.
@@ -123,25 +123,12 @@ core::Status Writer::add_block(std::uint64_t bytes, bool needed)
     return {};
 }
 
-core::Status Writer::make_room_for_entries(std::uint64_t bytes, bool needed)
+core::Status Writer::make_room_for_entries(std::uint64_t bytes)
 {
     if (block_.data() && block_at_ + bytes <= block_.bytes()) return {};
     constexpr auto unit = static_cast<std::int64_t>(meta_block_bytes);
-    auto const length =
-        static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes + sizeof(Block)), unit));
-    auto status = add_block(length, needed);
-    if (status || !needed) return status;
-    give_back_data();
-    return add_block(length, needed);
-}
-
-/// On a full tier: what was allocated for data and is not used.
-void Writer::give_back_data()
-{
-    if (head_.mapping != Mapping::process || data_end_ == 0) return;
-    window_ = {};
-    window_begin_ = 0;
-    (void)::ftruncate(data_.get(), static_cast<off_t>(data_at_));
+    return add_block(
+        static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes + sizeof(Block)), unit)));
 }
 
 core::Result<std::uint64_t> Writer::make_room_for_data(std::uint64_t bytes)
@@ -151,7 +138,7 @@ core::Result<std::uint64_t> Writer::make_room_for_data(std::uint64_t bytes)
     auto const left = head_.mapping == Mapping::process ? data_end_ - data_at_ : 0;
     constexpr auto unit = static_cast<std::int64_t>(data_block_bytes);
     auto const more = static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes - left), unit));
-    auto const begin = deal(&Counters::data_end, more, false);
+    auto const begin = deal(&Counters::data_end, more);
     if (!begin) return tl::unexpected(begin.error());
     if (*begin != data_end_ || head_.mapping == Mapping::node) data_at_ = *begin;
     data_end_ = *begin + more;
@@ -188,7 +175,7 @@ core::Status Writer::append(pattern::Variable const& variable, std::int64_t shif
         note.position = *position;
     }
     auto const entries = encode(variable, shift, note, seed_);
-    if (auto status = make_room_for_entries(entries.size(), note.flags & flag_stored); !status) return status;
+    if (auto status = make_room_for_entries(entries.size()); !status) return status;
     if (data) {
         if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
         data_at_ = note.position + note.data_bytes;

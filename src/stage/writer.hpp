@@ -49,11 +49,10 @@ private:
     }
     core::Status attach();
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
-    /// Where the counter stood before `bytes` were dealt. What is `needed` is not bound by the limit.
-    core::Result<std::uint64_t> deal(std::uint64_t Counters::*counter, std::uint64_t bytes, bool needed);
-    core::Status make_room_for_entries(std::uint64_t bytes, bool needed);
-    core::Status add_block(std::uint64_t bytes, bool needed);
-    void give_back_data();
+    /// Where the counter stood before `bytes` were dealt.
+    core::Result<std::uint64_t> deal(std::uint64_t Counters::*counter, std::uint64_t bytes);
+    core::Status make_room_for_entries(std::uint64_t bytes);
+    core::Status add_block(std::uint64_t bytes);
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
     core::Status store(std::uint64_t position, std::span<std::byte const> bytes);
 

@@ -45,7 +45,6 @@ public:
     {
         for (auto calls = random_.pick(2, 24); calls > 0; --calls) {
             auto const what = random_.pick(1, 100);
-            if (std::getenv("TRACE")) std::fprintf(stderr,"[%d] op %d\n", rank(), (int)what);
             if (what <= 65)
                 write();
             else if (what <= 80)
@@ -102,7 +101,6 @@ private:
         auto const& job = jobs_[number];
         auto& step = steps_[number];
         auto const base = any_base(job);
-        if (std::getenv("TRACE")) std::fprintf(stderr,"[%d] write job %d base %d begin %d end %d\n", rank(), (int)number,(int)base,(int)begin_of(job),(int)end_of(job));
         auto const me = static_cast<std::size_t>(rank());
         ++runs_;
         std::vector<Bytes> mine;
@@ -129,7 +127,6 @@ private:
         auto const& declared = jobs_[number][static_cast<std::size_t>(rank())];
         auto& step = steps_[number];
         auto const base = any_base(jobs_[number]);
-        if (std::getenv("TRACE")) std::fprintf(stderr,"[%d] read job %d base %d\n", rank(), (int)number,(int)base);
         std::vector<Bytes> mine;
         for (auto const& variable : declared) mine.emplace_back(static_cast<std::size_t>(variable.bytes()), filler);
         for (std::size_t v = 0; v < mine.size(); ++v) step.read(v, mine[v]);
