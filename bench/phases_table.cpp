@@ -32,7 +32,7 @@ std::string as_ratio(double value)
 std::string as_ms(Spread const& seconds)
 {
     auto const ms = seconds.median() * 1e3;
-    return fmt::format("{:>8.{}f} {:>3.0f}%", ms, ms < 1000 ? 3 : ms < 100000 ? 1 : 0, seconds.cv() * 100);
+    return fmt::format("{:>7.{}f} {:>3.0f}%", ms, ms < 1000 ? 3 : ms < 100000 ? 1 : 0, seconds.cv() * 100);
 }
 
 /// Against MPI-IO's collective calls, and against the log's limit; 0: not measured.
