@@ -1,105 +1,40 @@
 // tapioca-bench: the MPI program behind `tapioca bench`, for one's own launcher.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 
 #include <fmt/core.h>
-#include <unistd.h>
-#include <CLI/CLI.hpp>
 
-#include "election.hpp"
+#include "arguments.hpp"
+#include "phases.hpp"
+#include "stage_method.hpp"
 #include "table.hpp"
 
 namespace {
 
-struct Arguments {
-    bench::Setup setup;
-    bench::ElectionSetup election;
-    bench::Sizes sizes;
-    std::string json;
-    bool live = false;  // redraw the progress line
-    bool explain = false;
-    bool write_only = false;
-    bool parse_only = false;
-    std::vector<std::int64_t> particles{25000};
-    std::vector<std::string> layouts{"aos", "soa"};
-    std::vector<std::int64_t> blocks{64, 1024, 16384};
-    std::int64_t bytes = 8 << 20;
-    std::int64_t array_bytes = 100000;
-    std::string declare = "subarray";
-    std::vector<std::string> distributions{"uniform", "random", "normal"};
-};
-
-/// "1gbit" in bytes per second.
-double link_rate(std::string const& text)
-{
-    std::size_t end = 0;
-    double value = 0;
-    try {
-        value = std::stod(text, &end);
-    } catch (std::exception const&) {
-        end = 0;
-    }
-    auto const unit = text.substr(end);
-    double const factor = unit == "kbit" ? 1e3 : unit == "mbit" ? 1e6 : unit == "gbit" ? 1e9 : 0;
-    if (end == 0 || !(value > 0) || factor == 0)
-        throw CLI::ValidationError("--link", text + ": expected a rate such as 200mbit or 1gbit");
-    return value * factor / 8;
-}
-
-/// What every verb has.
-void add_general(CLI::App& verb, Arguments& a)
-{
-    verb.add_option("--dir", a.setup.directory, "directory for the files")
-        ->capture_default_str()
-        ->check(CLI::ExistingDirectory)
-        ->option_text("DIR [/tmp]");
-    verb.add_option("--reps", a.setup.repetitions, "repetitions, 1 to 1000")
-        ->check(CLI::Range(1, 1000))
-        ->option_text("N [7]");
-    verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
-    verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
-    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
-}
-
-/// What the workloads have that are written and read.
-void add_moving(CLI::App& verb, Arguments& a)
-{
-    verb.add_option("--methods", a.setup.methods, "which of tapioca,collective,independent,limit")
-        ->delimiter(',')
-        ->check(CLI::IsMember(bench::method_names()))
-        ->option_text("LIST [all]");
-    verb.add_option("--limit-call", a.setup.limit_call, "bytes of one call of the limit")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-        ->option_text("BYTES [the whole piece]");
-    auto const link = [&a](std::string const& text) { a.setup.link_bytes_per_s = link_rate(text); };
-    verb.add_option_function<std::string>("--link", link, "rate of the nodes' links: print what they allow")
-        ->option_text("RATE, such as 1gbit");
-    verb.add_option("--switches", a.setup.switches, "ranks sit behind so many, in equal parts: print what must cross")
-        ->check(CLI::Range(1, 100000))
-        ->option_text("N [1]");
-    verb.add_flag("--dropin", a.setup.dropin, "MPI-IO a second time, through the drop-in library");
-    verb.add_flag("--fsync", a.setup.fsync, "count fsync after every written step, for all methods");
-    verb.add_flag("--write-only", a.write_only, "do not read");
-    verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload");
-}
+using bench::Arguments;
 
 /// The workloads of the chosen verb, one after the other.
-std::vector<std::function<bench::Workload()>> workloads(CLI::App const& app, Arguments const& a)
+std::vector<std::function<bench::Workload()>> workloads(Arguments const& a)
 {
     std::vector<std::function<bench::Workload()>> list;
-    if (app.got_subcommand("hacc"))
+    if (a.verb == "hacc")
         for (auto const particles : a.particles)
             for (auto const& layout : a.layouts)
                 list.emplace_back([=, &a] { return bench::hacc(MPI_COMM_WORLD, particles, layout == "aos", a.sizes); });
-    if (app.got_subcommand("interleaved"))
+    if (a.verb == "interleaved")
         for (auto const block : a.blocks)
             list.emplace_back(
                 [=, &a] { return bench::interleaved(MPI_COMM_WORLD, a.bytes, block, a.declare == "list"); });
-    if (app.got_subcommand("array1d"))
+    if (a.verb == "array1d")
         for (auto const& distribution : a.distributions)
             list.emplace_back([=, &a] { return bench::array1d(MPI_COMM_WORLD, a.array_bytes, distribution); });
+    for (bool const strided : {true, false})
+        if (a.verb == (strided ? "strided" : "segmented"))
+            for (auto const block : a.call_blocks)
+                list.emplace_back([=, &a] { return bench::blocks(MPI_COMM_WORLD, a.call_bytes, block, strided); });
     return list;
 }
 
@@ -107,6 +42,17 @@ std::string title(bench::Workload const& w, Arguments const& a, int ranks)
 {
     return fmt::format("{}: {:.3f} MB a rank, {} ranks, in {}, {} repetitions, {}", w.label(),
                        static_cast<double>(w.step_bytes) / 1e6 / ranks, ranks, a.setup.directory, a.setup.repetitions,
+                       a.setup.fsync ? "with fsync" : "without fsync");
+}
+
+std::string phases_title(bench::PhasesOutcome const& o, Arguments const& a)
+{
+    auto const computing =
+        o.compute_s > 0 ? fmt::format(", {} s of computing between them, not counted", o.compute_s) : "";
+    auto const steps = a.steps > 0 ? fmt::format(", {} steps", o.workload.steps) : "";
+    return fmt::format("{}{}{}\n  {:.3f} MB a rank, {} ranks, in {}, log in {}, {} repetitions, {}", o.workload.label(),
+                       steps, computing, static_cast<double>(o.workload.file_bytes()) / 1e6 / o.ranks, o.ranks,
+                       a.setup.directory, a.setup.method.stage.directory, a.setup.repetitions,
                        a.setup.fsync ? "with fsync" : "without fsync");
 }
 
@@ -130,6 +76,61 @@ void write_json(Arguments const& a, std::string const& text)
     if (!out) throw std::runtime_error("cannot write " + a.json);
 }
 
+/// stage-out needs a fast tier that all ranks share. Where they do not, it is left out if nobody asked for it; else
+/// false. Collective.
+bool can_stage_out(Arguments& a, int rank)
+{
+    auto& methods = a.setup.methods;
+    auto const at = std::find(methods.begin(), methods.end(), "stage-out");
+    auto const& directory = a.setup.method.stage.directory;
+    if (at == methods.end() || bench::is_shared(MPI_COMM_WORLD, directory)) return true;
+    if (rank == 0)
+        fmt::print(a.all_methods ? stdout : stderr, "stage-out{}: not all ranks share {}\n",
+                   a.all_methods ? " is left out" : "", directory);
+    if (a.all_methods) methods.erase(at);
+    return a.all_methods;
+}
+
+/// Tells where the run is: one line to a workload, or one that is drawn again and again.
+std::function<void(std::string const&, int)> progress(Arguments const& a, std::string const& line)
+{
+    return [&a, line](std::string const& method, int repetition) {
+        if (!a.live && (repetition > 0 || method != a.setup.methods.front())) return;
+        if (a.live)
+            fmt::print(stderr, "\r\033[K{}: repetition {} of {}, {}", line, repetition + 1, a.setup.repetitions,
+                       method);
+        else
+            fmt::print(stderr, "{} ...\n", line);
+        std::fflush(stderr);
+    };
+}
+
+int run_phases(Arguments& a, int rank)
+{
+    if (!can_stage_out(a, rank)) return 1;
+    std::vector<bench::PhasesOutcome> outcomes;
+    auto const list = workloads(a);
+    bool verified = true;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        auto workload = list[i]();
+        if (a.steps > 0) workload.steps = static_cast<int>(a.steps);
+        auto setup = a.setup;
+        setup.progress = progress(a, fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label()));
+        outcomes.push_back(bench::measure_phases(MPI_COMM_WORLD, workload, setup, a.compute_s.value_or(0)));
+        for (auto const& cell : outcomes.back().cells) verified = verified && cell.verified;
+        if (rank != 0) continue;
+        if (a.live) fmt::print(stderr, "\r\033[K");
+        fmt::print("\n{}", bench::table(phases_title(outcomes.back(), a), outcomes.back()));
+        std::fflush(stdout);
+    }
+    if (rank == 0) {
+        fmt::print("\n{}\n",
+                   verified ? "every byte written was verified" : "WRONG DATA was found: see the rows marked");
+        write_json(a, bench::to_json(outcomes));
+    }
+    return verified ? 0 : 1;
+}
+
 int run_election(Arguments& a, int rank, int ranks)
 {
     auto const workload = bench::hacc(MPI_COMM_WORLD, a.particles[0], a.layouts[0] == "aos");
@@ -145,7 +146,7 @@ int run_election(Arguments& a, int rank, int ranks)
     return 0;
 }
 
-int run(CLI::App const& app, Arguments& a)
+int run(Arguments& a)
 {
     int rank = 0;
     int ranks = 1;
@@ -154,23 +155,15 @@ int run(CLI::App const& app, Arguments& a)
     if (rank == 0) print_mpi();
     if (a.setup.dropin && !bench::dropin_is_loaded(a.setup.directory))
         throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
-    if (app.got_subcommand("election")) return run_election(a, rank, ranks);
+    if (a.verb == "election") return run_election(a, rank, ranks);
+    if (a.writes_whole_files()) return run_phases(a, rank);
     std::vector<bench::Cell> cells;
-    auto const list = workloads(app, a);
+    auto const list = workloads(a);
     bool verified = true;
     for (std::size_t i = 0; i < list.size(); ++i) {
         auto const workload = list[i]();
         auto setup = a.setup;
-        setup.progress = [&](std::string const& method, int repetition) {
-            if (!a.live && (repetition > 0 || method != setup.methods.front())) return;
-            auto const line = fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label());
-            if (a.live)
-                fmt::print(stderr, "\r\033[K{}: repetition {} of {}, {}", line, repetition + 1, setup.repetitions,
-                           method);
-            else
-                fmt::print(stderr, "{} ...\n", line);
-            std::fflush(stderr);
-        };
+        setup.progress = progress(a, fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label()));
         auto const outcome = bench::measure(MPI_COMM_WORLD, workload, setup);
         for (auto const& cell : outcome.cells) verified = verified && cell.verified;
         cells.insert(cells.end(), outcome.cells.begin(), outcome.cells.end());
@@ -192,82 +185,14 @@ int run(CLI::App const& app, Arguments& a)
 
 int main(int argc, char** argv)
 {
-    Arguments a;
-    a.setup.directory = "/tmp";
-    CLI::App app("Writes and reads shared files through TAPIOCA, MPI-IO and plain system calls, side by side.");
-    app.name("tapioca-bench");
-    app.require_subcommand(1);
-    auto const bytes = [](CLI::Option* option, std::int64_t most, char const* text) {
-        option->transform(CLI::AsSizeValue(false))->check(CLI::Range(std::int64_t{1}, most))->option_text(text);
-    };
-    auto* const hacc = app.add_subcommand("hacc", "HACC-IO: nine variables, 38 bytes a particle");
-    hacc->add_option("--particles", a.particles, "particles per rank")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 50'000'000))
-        ->option_text("N,... [25000]");
-    hacc->add_option("--layout", a.layouts, "aos, soa or both")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"aos", "soa"}))
-        ->option_text("LIST [aos,soa]");
-    hacc->add_option("--sizes", a.sizes.distribution, "of particles over ranks: uniform or normal")
-        ->check(CLI::IsMember({"uniform", "normal"}))
-        ->option_text("KIND [uniform]");
-    hacc->add_option("--seed", a.sizes.seed, "of normal sizes")->option_text("N [1]");
-    hacc->add_option("--heavy", a.sizes.heavy, "half of the ranks that has the larger share: first, last or none")
-        ->check(CLI::IsMember({"first", "last", "none"}))
-        ->option_text("HALF [none]");
-    hacc->add_option("--share", a.sizes.share, "its share of the data")
-        ->check(CLI::Range(0.0, 1.0))
-        ->option_text("F [0.75]");
-    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
-    bytes(interleaved->add_option("--block", a.blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
-          "BYTES,... [64,1K,16K]");
-    bytes(interleaved->add_option("--bytes", a.bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [8M]");
-    interleaved->add_option("--declare", a.declare, "subarray, or list: an irregular deal as a list of extents")
-        ->check(CLI::IsMember({"subarray", "list"}))
-        ->option_text("KIND [subarray]");
-    auto* const array1d = app.add_subcommand("array1d", "one contiguous piece per rank");
-    bytes(array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece"), std::int64_t{1} << 40,
-          "BYTES [100000]");
-    array1d->add_option("--distribution", a.distributions, "of sizes over ranks: uniform, random, normal")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"uniform", "random", "normal"}))
-        ->option_text("LIST [all]");
-    auto* const election =
-        app.add_subcommand("election", "the cost of electing aggregators, for partitions of HACC-IO");
-    election->add_option("--partitions", a.election.partitions, "numbers of partitions")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 4096))
-        ->option_text("N,... [1,2,4,8,16,32,64]");
-    election->add_option("--ranks-per-node", a.election.ranks_per_node, "pretend such nodes; 0: those there are")
-        ->check(CLI::Range(0, 100000))
-        ->option_text("N [a quarter of the ranks]");
-    election->add_option("--particles", a.particles, "particles per rank")
-        ->expected(1)
-        ->check(CLI::Range(1, 50'000'000))
-        ->option_text("N [25000]");
-    election->add_option("--layout", a.layouts, "aos or soa")
-        ->expected(1)
-        ->check(CLI::IsMember({"aos", "soa"}))
-        ->option_text("LAYOUT [aos]");
-    for (auto* const verb : {hacc, interleaved, array1d, election}) add_general(*verb, a);
-    for (auto* const verb : {hacc, interleaved, array1d}) add_moving(*verb, a);
-    CLI11_PARSE(app, argc, argv);
-    if (a.setup.methods.empty()) a.setup.methods = bench::method_names();
-    if (a.setup.dropin) a.setup.methods = bench::with_dropin(a.setup.methods);
-
-    a.setup.read = !a.write_only;
-    if (!a.json.empty() && !std::ofstream(a.json, std::ios::app)) {
-        fmt::print(stderr, "--json: cannot write {}\n", a.json);
-        return 2;
-    }
-    if (a.parse_only) return 0;
+    bench::Arguments a;
+    if (auto const status = bench::parse(argc, argv, a)) return *status;
 
     int provided = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     int result = 1;
     try {
-        result = run(app, a);
+        result = run(a);
     } catch (tapioca::Error const& error) {  // the same on every rank
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

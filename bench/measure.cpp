@@ -17,16 +17,6 @@ namespace bench {
 
 namespace {
 
-constexpr int steps = 2;  // the first is cold, the second steady
-
-bool everywhere(MPI_Comm comm, bool value)
-{
-    int mine = value;
-    int all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, comm);
-    return all != 0;
-}
-
 /// A plan for one node has no such object.
 Network network_of(nlohmann::json const& plan, char const* direction)
 {
@@ -90,7 +80,7 @@ public:
         for (int repetition = 0; repetition < setup_.repetitions; ++repetition)
             for (auto const& name : setup_.methods) {
                 if (rank_ == 0 && setup_.progress) setup_.progress(name, repetition);
-                auto const method = make_method(name, comm_, workload_, setup_.limit_call);
+                auto const method = make_method(name, comm_, workload_, setup_.method);
                 next_path();
                 auto const seed = static_cast<std::uint64_t>(repetition) * 16 + cells_.size() + 1;
                 write(*method, seed);
@@ -151,27 +141,7 @@ private:
         return same;
     }
 
-    /// Each rank reads a slice of the file with plain calls and compares every byte.
-    bool file_matches(std::uint64_t seed)
-    {
-        auto const total = steps * workload_.step_bytes;
-        auto const begin = total / size_ * rank_;
-        auto const end = rank_ + 1 == size_ ? total : total / size_ * (rank_ + 1);
-        int const fd = ::open(path_.c_str(), O_RDONLY);
-        bool same = fd >= 0;
-        std::vector<std::byte> piece(std::size_t{1} << 20);
-        // Not by the size, which a distributed file system may remember from before: a read beyond asks again.
-        if (same && rank_ == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
-        for (auto at = begin; same && at < end;) {
-            auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));
-            auto const got = ::pread(fd, piece.data(), static_cast<std::size_t>(wanted), at);
-            same = got > 0 && matches(std::span(piece).first(static_cast<std::size_t>(got)), at, seed);
-            at += got;
-        }
-        if (fd >= 0) ::close(fd);
-        return same;
-    }
-
+    /// Two steps: the first is cold, the second steady.
     void write(Method& method, std::uint64_t seed)
     {
         fill(method, 0, seed);
@@ -186,7 +156,7 @@ private:
             if (setup_.fsync) method.sync();
         });
         cold += timed(comm_, [&] { method.close(); });
-        bool const verified = everywhere(comm_, file_matches(seed));
+        bool const verified = file_matches(comm_, path_, workload_.file_bytes(), seed);
         record(method, "write", "cold", cold, verified);
         record(method, "write", "steady", steady, verified);
         if (auto const* const declaration = declaration_of(method)) {
@@ -316,6 +286,29 @@ double Network::allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_
     auto const busiest = static_cast<double>(std::max(most_in_bytes, most_out_bytes));
     if (busiest <= 0 || link_bytes_per_s <= 0) return 0;
     return static_cast<double>(step_bytes) / 1e6 / (busiest / link_bytes_per_s);
+}
+
+bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed)
+{
+    int rank = 0;
+    int size = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    auto const begin = total / size * rank;
+    auto const end = rank + 1 == size ? total : total / size * (rank + 1);
+    int const fd = ::open(path.c_str(), O_RDONLY);
+    bool same = fd >= 0;
+    std::vector<std::byte> piece(std::size_t{1} << 20);
+    // Not by the size, which a distributed file system may remember from before: a read beyond asks again.
+    if (same && rank == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
+    for (auto at = begin; same && at < end;) {
+        auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));
+        auto const got = ::pread(fd, piece.data(), static_cast<std::size_t>(wanted), at);
+        same = got > 0 && matches(std::span(piece).first(static_cast<std::size_t>(got)), at, seed);
+        at += got;
+    }
+    if (fd >= 0) ::close(fd);
+    return everywhere(comm, same);
 }
 
 Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup)

@@ -17,7 +17,7 @@ struct Setup {
     int repetitions = 7;
     bool fsync = false;
     bool read = true;
-    std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
+    MethodSetup method;
     double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: not known
     int switches = 1;             ///< behind which the ranks sit, in equal parts
     bool dropin = false;          ///< MPI-IO also through the drop-in library
@@ -78,6 +78,10 @@ struct Outcome {
     DeclareCost declare;
     Breakdown breakdown;
 };
+
+/// Whether the `total` bytes of the file, and no more, are what `seed` makes them. Collective: each rank reads a slice
+/// of it with plain calls and compares every byte.
+bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed);
 
 /// Collective over `comm`; the outcome is complete on rank 0.
 Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup);

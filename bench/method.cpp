@@ -11,6 +11,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "mpi_calls.hpp"
+#include "stage_method.hpp"
 #include "timing.hpp"
 
 namespace bench {
@@ -19,13 +21,17 @@ namespace {
 
 class Tapioca final : public Method {
 public:
-    Tapioca(MPI_Comm comm, Workload const& workload) : comm_(comm), workload_(workload) {}
-    [[nodiscard]] std::string name() const override { return "tapioca"; }
+    Tapioca(MPI_Comm comm, Workload const& workload, std::string name, tapioca::Options options)
+        : comm_(comm), workload_(workload), name_(std::move(name)), options_(std::move(options))
+    {
+    }
+    [[nodiscard]] std::string name() const override { return name_; }
 
     void open(std::string const& path, bool writing) override
     {
         writing_ = writing;
-        file_.emplace(tapioca::File::open(comm_, path, writing ? tapioca::Mode::create : tapioca::Mode::read));
+        auto const mode = writing ? tapioca::Mode::create : tapioca::Mode::read;
+        file_.emplace(tapioca::File::open(comm_, path, mode, options_));
         auto const start = MPI_Wtime();
         auto const pattern = workload_.pattern();
         step_.emplace(file_->declare(pattern));
@@ -34,7 +40,7 @@ public:
     }
     void move(int step, Buffers& buffers) override
     {
-        step_->rebase(step * workload_.step_bytes);
+        step_->rebase(step * workload_.step_shift);
         for (std::size_t var = 0; var < buffers.size(); ++var) {
             if (writing_)
                 step_->write(var, std::span<std::byte const>(buffers[var]));
@@ -55,48 +61,20 @@ public:
 private:
     MPI_Comm comm_;
     Workload const& workload_;
+    std::string name_;
+    tapioca::Options options_;
     bool writing_ = false;
     std::optional<tapioca::File> file_;
     std::optional<tapioca::Step> step_;
     Declaration declaration_;
 };
 
-void check_mpi(int code, char const* call)
-{
-    if (code == MPI_SUCCESS) return;
-    char text[MPI_MAX_ERROR_STRING] = {};
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    throw std::runtime_error(fmt::format("{}: {}", call, text));
-}
-
-/// MPI_INFO_NULL, or the hint that keeps the drop-in library away.
-class Hints {
-public:
-    explicit Hints(bool through)
-    {
-        if (through) return;
-        MPI_Info_create(&info_);
-        MPI_Info_set(info_, "tapioca", "false");
-    }
-    Hints(Hints const&) = delete;
-    Hints& operator=(Hints const&) = delete;
-    ~Hints()
-    {
-        if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
-    }
-    [[nodiscard]] MPI_Info info() const { return info_; }
-
-private:
-    MPI_Info info_ = MPI_INFO_NULL;
-};
-
 /// MPI-IO: one call per variable; blocks through a file view, whose pointer moves on from step to step. Alone, or
-/// `through` the drop-in library.
+/// `through` the drop-in library, and there perhaps with a log on a `stage`.
 class MpiIo final : public Method {
 public:
-    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through)
-        : comm_(comm), workload_(workload), collective_(collective), through_(through)
+    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through, Stage const* stage = nullptr)
+        : comm_(comm), workload_(workload), collective_(collective), through_(through), stage_(stage)
     {
         for (auto const& variable : workload.variables)
             if (variable.bytes() > INT_MAX)
@@ -105,14 +83,15 @@ public:
     }
     [[nodiscard]] std::string name() const override
     {
-        return std::string(collective_ ? "collective" : "independent") + (through_ ? dropin_suffix : "");
+        return std::string(collective_ ? "collective" : "independent") + (through_ ? dropin_suffix : "") +
+               (stage_ ? staged_suffix : "");
     }
 
     void open(std::string const& path, bool writing) override
     {
         writing_ = writing;
         int const mode = writing ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
-        Hints const hints(through_);
+        Hints const hints(through_, stage_);
         check_mpi(MPI_File_open(comm_, path.c_str(), mode, hints.info(), &file_), "MPI_File_open");
         if (!with_view()) return;
         auto const& variable = workload_.variables[0];
@@ -136,7 +115,7 @@ public:
     {
         for (std::size_t var = 0; var < buffers.size(); ++var) {
             auto const& variable = workload_.variables[var];
-            auto const offset = step * workload_.step_bytes + variable.offset;
+            auto const offset = step * workload_.step_shift + variable.offset;
             void* const data = buffers[var].data();
             auto const count = static_cast<int>(variable.bytes());
             MPI_Status status;
@@ -165,6 +144,7 @@ private:
     Workload const& workload_;
     bool collective_;
     bool through_;
+    Stage const* stage_;
     bool writing_ = false;
     MPI_File file_ = MPI_FILE_NULL;
     MPI_Datatype filetype_ = MPI_DATATYPE_NULL;
@@ -225,6 +205,16 @@ private:
     int fd_ = -1;
 };
 
+/// TAPIOCA with a log on the stage, one to a process or one to a node.
+tapioca::Options staged(Stage const& stage, char const* mapping)
+{
+    tapioca::Options options;
+    options.stage = stage.place;
+    options.stage_mapping = mapping;
+    options.stage_drain = stage.drain;
+    return options;
+}
+
 }  // namespace
 
 std::vector<std::string> const& method_names()
@@ -233,12 +223,19 @@ std::vector<std::string> const& method_names()
     return names;
 }
 
-std::vector<std::string> with_dropin(std::vector<std::string> const& methods)
+std::vector<std::string> const& stage_method_names()
+{
+    static std::vector<std::string> const names = {"staged", "staged-node", "stage-out", "flattened-log", "log-limit"};
+    return names;
+}
+
+std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bool staged)
 {
     std::vector<std::string> all;
     for (auto const& method : methods) {
         all.push_back(method);
         if (method == "collective" || method == "independent") all.push_back(method + dropin_suffix);
+        if (method == "collective" && staged) all.push_back(method + dropin_suffix + staged_suffix);
     }
     return all;
 }
@@ -262,7 +259,7 @@ bool dropin_is_loaded(std::string const& directory)
 
 double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 {
-    Hints const hints(through);
+    Hints const hints(through, nullptr);
     int const mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
     return timed(comm, [&] {
         MPI_File file = MPI_FILE_NULL;
@@ -272,21 +269,32 @@ double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 }
 
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
-                                    std::int64_t limit_call)
+                                    MethodSetup const& setup)
 {
-    if (name == "tapioca") return std::make_unique<Tapioca>(comm, workload);
+    auto const& stage = setup.stage;
+    auto const declared = [&](tapioca::Options options) {
+        return std::make_unique<Tapioca>(comm, workload, name, std::move(options));
+    };
+    if (name == "tapioca") return declared({});
+    if (name == "staged") return declared(staged(stage, "process"));
+    if (name == "staged-node") return declared(staged(stage, "node"));
     for (bool const collective : {true, false})
         for (bool const through : {false, true})
             if (name == std::string(collective ? "collective" : "independent") + (through ? dropin_suffix : ""))
                 return std::make_unique<MpiIo>(comm, workload, collective, through);
-    if (name == "limit") return std::make_unique<Limit>(comm, workload, limit_call);
+    if (name == std::string("collective") + dropin_suffix + staged_suffix)
+        return std::make_unique<MpiIo>(comm, workload, true, true, &stage);
+    if (name == "limit") return std::make_unique<Limit>(comm, workload, setup.limit_call);
+    if (name == "stage-out") return make_stage_out(comm, workload, setup);
+    if (name == "flattened-log") return make_flattened_log(comm, workload, setup);
+    if (name == "log-limit") return make_log_limit(comm, workload, setup);
     throw std::runtime_error("unknown method " + name);
 }
 
 Declaration const* declaration_of(Method const& method)
 {
     auto const* const tapioca = dynamic_cast<Tapioca const*>(&method);
-    return tapioca ? &tapioca->declaration() : nullptr;
+    return tapioca && tapioca->name() == "tapioca" ? &tapioca->declaration() : nullptr;
 }
 
 }  // namespace bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,22 +21,40 @@ public:
     [[nodiscard]] virtual bool contiguous() const { return false; }
     /// Opens a file and does whatever precedes the first step. Collective, like all of these.
     virtual void open(std::string const& path, bool writing) = 0;
-    /// Moves step number `step`, steps following each other in the file.
+    /// Moves step number `step`, which lies so many times the workload's step_shift on in the file.
     virtual void move(int step, Buffers& buffers) = 0;
     virtual void sync() = 0;
     virtual void close() = 0;
+    /// Descriptor of this rank's own file, if its bytes end up there, step by step, and not in the shared one; or -1.
+    [[nodiscard]] virtual int own_file() const { return -1; }
+};
+
+/// The fast tier that some methods write to first.
+struct Stage {
+    std::string place = "dram";          ///< as TAPIOCA_STAGE: dram, or ssd:DIR
+    std::string directory = "/dev/shm";  ///< of that tier, for methods that keep files there themselves
+    std::optional<std::string> drain;    ///< as TAPIOCA_STAGE_DRAIN
+};
+
+struct MethodSetup {
+    std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
+    Stage stage;
 };
 
 /// MPI-IO through the drop-in library.
 inline constexpr char const* dropin_suffix = "-dropin";
+/// The same, through a log on the stage.
+inline constexpr char const* staged_suffix = "-staged";
 
-/// "tapioca", "collective", "independent" (both also with dropin_suffix) or "limit", which makes calls of at most
-/// `limit_call` bytes (0: the whole piece). Throws std::runtime_error for another name.
+/// One of method_names() or stage_method_names(), or with_dropin() of them. Throws std::runtime_error for another name.
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
-                                    std::int64_t limit_call);
+                                    MethodSetup const& setup);
+/// Methods that can be measured step by step: "tapioca", "collective", "independent", "limit".
 std::vector<std::string> const& method_names();
-/// Each MPI-IO method twice.
-std::vector<std::string> with_dropin(std::vector<std::string> const& methods);
+/// Methods that write to the stage first, of which only a whole file tells what they cost.
+std::vector<std::string> const& stage_method_names();
+/// Each MPI-IO method twice; where `staged`, the collective one a third time, through the drop-in library's log.
+std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bool staged);
 /// Whether the drop-in library was loaded into this process. Local; makes a file in `directory` for a moment.
 bool dropin_is_loaded(std::string const& directory);
 /// Seconds to open and close a file that nobody uses. Collective.

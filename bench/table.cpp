@@ -35,14 +35,6 @@ std::string ratio(Cell const& cell, Cell const* to)
     return fmt::format("{:.2f}x", cell.mb_per_s.median() / to->mb_per_s.median());
 }
 
-std::string label(std::string const& method)
-{
-    if (method == "tapioca") return "TAPIOCA";
-    if (method == "limit") return "limit (pwrite/pread)";
-    if (method.ends_with(dropin_suffix)) return "  through TAPIOCA";
-    return "MPI-IO " + method;
-}
-
 std::string where_time_went(Outcome const& outcome)
 {
     auto const& b = outcome.breakdown;
@@ -90,6 +82,18 @@ std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
 
 }  // namespace
 
+std::string method_label(std::string const& method)
+{
+    if (method == "tapioca") return "TAPIOCA";
+    if (method == "staged") return "TAPIOCA staged";
+    if (method == "staged-node") return "TAPIOCA staged-node";
+    if (method == "limit") return "limit (pwrite/pread)";
+    if (method.ends_with(dropin_suffix)) return "  through TAPIOCA";
+    if (method.ends_with(staged_suffix)) return "  through, staged";
+    if (method == "collective" || method == "independent") return "MPI-IO " + method;
+    return method;
+}
+
 std::string table(std::string const& title, Outcome const& outcome, double link_bytes_per_s)
 {
     auto text = title + "\n";
@@ -98,12 +102,12 @@ std::string table(std::string const& title, Outcome const& outcome, double link_
     std::string group;
     for (auto const& cell : outcome.cells) {
         auto const this_group = cell.op + " " + cell.phase;
-        text +=
-            fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>4.0f}%  {:>8}  {:>10}{}\n",
-                        this_group == group ? "" : this_group, label(cell.method), thousands(cell.mb_per_s.median()),
-                        thousands(cell.mb_per_s.min()), thousands(cell.mb_per_s.max()), cell.mb_per_s.cv() * 100,
-                        ratio(cell, find(outcome, cell, "limit")), ratio(cell, find(outcome, cell, "collective")),
-                        cell.verified ? "" : "  WRONG DATA");
+        text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>4.0f}%  {:>8}  {:>10}{}\n",
+                            this_group == group ? "" : this_group, method_label(cell.method),
+                            thousands(cell.mb_per_s.median()), thousands(cell.mb_per_s.min()),
+                            thousands(cell.mb_per_s.max()), cell.mb_per_s.cv() * 100,
+                            ratio(cell, find(outcome, cell, "limit")), ratio(cell, find(outcome, cell, "collective")),
+                            cell.verified ? "" : "  WRONG DATA");
         group = this_group;
     }
     if (outcome.unused)

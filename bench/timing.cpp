@@ -41,4 +41,12 @@ double most(MPI_Comm comm, double value)
     return result;
 }
 
+bool everywhere(MPI_Comm comm, bool value)
+{
+    int mine = value;
+    int all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, comm);
+    return all != 0;
+}
+
 }  // namespace bench

@@ -24,6 +24,9 @@ private:
 /// The largest of all ranks' values. Collective.
 double most(MPI_Comm comm, double value);
 
+/// Whether `value` is true on all ranks. Collective.
+bool everywhere(MPI_Comm comm, bool value);
+
 /// Seconds of `work` on the slowest rank, all having started together. Collective.
 template <class Work>
 double timed(MPI_Comm comm, Work work)

@@ -30,6 +30,7 @@ void place(MPI_Comm comm, Workload& workload)
     MPI_Scan(&workload.rank_bytes, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
     workload.rank_offset = upto - workload.rank_bytes;
     MPI_Allreduce(&workload.rank_bytes, &workload.step_bytes, 1, MPI_INT64_T, MPI_SUM, comm);
+    workload.step_shift = workload.step_bytes;
 }
 
 constexpr std::uint64_t word(std::uint64_t index, std::uint64_t seed)
@@ -77,6 +78,8 @@ std::string Workload::label() const
 {
     if (name == "hacc") return fmt::format("hacc {}, {} particles a rank{}", layout, block_bytes / 2, sizes);
     if (name == "interleaved") return fmt::format("interleaved {}, blocks of {} bytes", layout, block_bytes);
+    if (name == "strided" || name == "segmented")
+        return fmt::format("{}, {} calls of {} bytes a rank", name, steps, block_bytes);
     return fmt::format("{} {}, up to {} bytes a rank", name, layout, block_bytes);
 }
 
@@ -175,6 +178,20 @@ Workload array1d(MPI_Comm comm, std::int64_t bytes, std::string const& distribut
     return workload;
 }
 
+Workload blocks(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool strided)
+{
+    Ranks const ranks(comm);
+    Workload workload;
+    workload.name = strided ? "strided" : "segmented";
+    workload.layout = workload.name;
+    workload.block_bytes = block;
+    workload.steps = static_cast<int>(std::max<std::int64_t>(1, bytes / block));
+    workload.variables.push_back({ranks.rank * (strided ? workload.steps * block : block), block, 0, 1});
+    place(comm, workload);
+    if (strided) workload.step_shift = block;
+    return workload;
+}
+
 void fill(std::span<std::byte> to, std::int64_t offset, std::uint64_t seed)
 {
     generate(to.size(), offset, seed, [&](std::size_t at, std::byte const* bytes, std::size_t count) {
@@ -194,17 +211,11 @@ bool matches(std::span<std::byte const> bytes, std::int64_t offset, std::uint64_
 template <class Visit>
 void Contents::for_each_piece(std::size_t var, Visit visit) const
 {
-    if (!workload_.extents.empty()) {
-        std::size_t at = 0;
-        for (auto const& [offset, length] : workload_.extents) {
-            visit(at, base_ + offset, static_cast<std::size_t>(length));
-            at += static_cast<std::size_t>(length);
-        }
-        return;
-    }
-    auto const& [offset, length, stride, count] = workload_.variables[var];
-    for (std::int64_t i = 0; i < count; ++i)
-        visit(static_cast<std::size_t>(i * length), base_ + offset + i * stride, static_cast<std::size_t>(length));
+    std::size_t at = 0;
+    workload_.for_each_piece(var, [&](std::int64_t offset, std::int64_t length) {
+        visit(at, base_ + offset, static_cast<std::size_t>(length));
+        at += static_cast<std::size_t>(length);
+    });
 }
 
 void Contents::fill(std::size_t var, std::span<std::byte> buffer) const

@@ -26,14 +26,28 @@ struct Workload {
     std::int64_t block_bytes = 0;          ///< size of the smallest piece, for the table
     std::vector<Variable> variables;       ///< of this rank
     std::vector<tapioca::Extent> extents;  ///< this rank's, where they are declared as an irregular list instead
-    std::int64_t step_bytes = 0;           ///< of all ranks: where the next step begins
+    std::int64_t step_bytes = 0;           ///< of all ranks
+    std::int64_t step_shift = 0;           ///< how far on the next step lies: step_bytes, unless steps interleave
+    int steps = 2;                         ///< that fill a file
     std::int64_t rank_bytes = 0;           ///< of this rank
     std::int64_t rank_offset = 0;          ///< of all lower ranks: where the limit's contiguous piece begins
     std::string sizes;                     ///< how they differ from rank to rank, for people
 
     [[nodiscard]] tapioca::Pattern pattern() const;
+    [[nodiscard]] std::int64_t file_bytes() const { return steps * step_bytes; }
     /// Such as "hacc aos, 25000 particles a rank".
     [[nodiscard]] std::string label() const;
+    /// Calls visit(offset, length) for the contiguous pieces of variable `var`, in the order of its packed buffer.
+    template <class Visit>
+    void for_each_piece(std::size_t var, Visit visit) const
+    {
+        if (!extents.empty()) {
+            for (auto const& extent : extents) visit(extent.offset, extent.length);
+            return;
+        }
+        auto const& [offset, length, stride, count] = variables[var];
+        for (std::int64_t i = 0; i < count; ++i) visit(offset + i * stride, length);
+    }
 };
 
 /// How particles are spread over ranks; the same on all of them.
@@ -53,6 +67,10 @@ Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos, Sizes const& size
 Workload interleaved(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool as_list);
 /// `distribution` of sizes per rank: uniform, random (0-100 % of `bytes`) or normal.
 Workload array1d(MPI_Comm comm, std::int64_t bytes, std::string const& distribution);
+
+/// IOR's patterns: `bytes` of every rank in steps of one `block`. Strided: the rank's bytes lie together, so that a
+/// step touches one block in each rank's part of the file. Otherwise a step's blocks lie together (segmented).
+Workload blocks(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool strided);
 
 /// The bytes of the file at `offset`, as `seed` makes them: every byte depends on its place alone.
 void fill(std::span<std::byte> to, std::int64_t offset, std::uint64_t seed);

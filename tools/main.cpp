@@ -19,7 +19,8 @@ char const* const usage =
     "  tapioca bench [-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] WORKLOAD [OPTIONS]\n"
     "      starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain\n"
     "      system calls; WORKLOAD is hacc, interleaved or array1d; each has a --help. With --dropin\n"
-    "      MPI-IO also through the library that `tapioca run` loads\n"
+    "      MPI-IO also through the library that `tapioca run` loads. strided and segmented write whole\n"
+    "      files in small calls, also through logs on a fast tier: --stage dram or ssd:DIR\n"
     "  tapioca run [--report FILE] [--set NAME=VALUE]... [--dry-run] -- LAUNCHER ARGUMENTS PROGRAM ARGUMENTS\n"
     "      runs a program that uses MPI-IO, unchanged, with TAPIOCA in its ranks: -- mpiexec -n 64 ./app\n"
     "  tapioca plan --platform NAME --nodes N --ppn K --workload W [OPTIONS]\n"
@@ -36,6 +37,7 @@ char const* const usage =
     "Examples\n"
     "  tapioca bench -n 4 hacc --particles 25000 --layout aos\n"
     "  tapioca bench -n 4 interleaved --block 64,1K,16K --dir /dev/shm --json cells.json\n"
+    "  tapioca bench -n 4 strided --block 4K,64K --stage dram\n"
     "  tapioca bench interleaved --help\n"
     "  tapioca run -- mpiexec -n 64 ./app\n";
 

@@ -1,0 +1,268 @@
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+namespace bench {
+
+namespace {
+
+/// "1gbit" in bytes per second.
+double link_rate(std::string const& text)
+{
+    std::size_t end = 0;
+    double value = 0;
+    try {
+        value = std::stod(text, &end);
+    } catch (std::exception const&) {
+        end = 0;
+    }
+    auto const unit = text.substr(end);
+    double const factor = unit == "kbit" ? 1e3 : unit == "mbit" ? 1e6 : unit == "gbit" ? 1e9 : 0;
+    if (end == 0 || !(value > 0) || factor == 0)
+        throw CLI::ValidationError("--link", text + ": expected a rate such as 200mbit or 1gbit");
+    return value * factor / 8;
+}
+
+/// What every verb has.
+void add_general(CLI::App& verb, Arguments& a)
+{
+    verb.add_option("--dir", a.setup.directory, "directory for the files")
+        ->capture_default_str()
+        ->check(CLI::ExistingDirectory)
+        ->option_text("DIR [/tmp]");
+    verb.add_option("--reps", a.setup.repetitions, "repetitions, 1 to 1000")
+        ->check(CLI::Range(1, 1000))
+        ->option_text("N [7]");
+    verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
+    verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
+    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
+}
+
+/// What the workloads have that are written and read.
+void add_moving(CLI::App& verb, Arguments& a)
+{
+    auto* const steps =
+        verb.add_option("--steps", a.steps, "write whole files of so many steps, also through the stage")
+            ->check(CLI::Range(1, 1'000'000))
+            ->option_text("N [4 with --compute]");
+    auto* const compute = verb.add_option("--compute", a.compute_s, "the same, asleep so long between steps: held up?")
+                              ->check(CLI::Range(0.0, 3600.0))
+                              ->option_text("SECONDS");
+    auto const link = [&a](std::string const& text) { a.setup.link_bytes_per_s = link_rate(text); };
+    verb.add_option_function<std::string>("--link", link, "rate of the nodes' links: print what they allow")
+        ->option_text("RATE, such as 1gbit")
+        ->excludes(steps)
+        ->excludes(compute);
+    verb.add_option("--switches", a.setup.switches, "ranks sit behind so many, in equal parts: print what must cross")
+        ->check(CLI::Range(1, 100000))
+        ->option_text("N [1]")
+        ->excludes(steps)
+        ->excludes(compute);
+    verb.add_flag("--write-only", a.write_only, "do not read");
+    verb.add_flag("--explain", a.explain, "print TAPIOCA's plan for each workload")
+        ->option_text(" ")
+        ->excludes(steps)
+        ->excludes(compute);
+}
+
+/// A place on the fast tier: dram, or ssd:DIR.
+Stage parse_stage(std::string const& place)
+{
+    if (place == "dram") return {};
+    constexpr std::string_view ssd = "ssd:";
+    if (!place.starts_with(ssd)) throw CLI::ValidationError("--stage", place + ": expected dram or ssd:DIR");
+    auto const directory = place.substr(ssd.size());
+    if (auto const wrong = CLI::ExistingDirectory(directory); !wrong.empty())
+        throw CLI::ValidationError("--stage", wrong);
+    return {place, directory, {}};
+}
+
+/// What is wrong with a value of --stage-drain; empty if nothing is.
+std::string check_drain(std::string const& value)
+{
+    auto rate = value;
+    try {
+        if (value == "on" || value == "off" || CLI::AsSizeValue(false)(rate).empty()) return {};
+    } catch (CLI::Error const&) {  // not a number
+    }
+    return value + ": expected on, off or bytes a second such as 500M";
+}
+
+/// Which methods there are, and what they are told.
+void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
+{
+    auto names = method_names();
+    names.insert(names.end(), stage_method_names().begin(), stage_method_names().end());
+    verb.add_option("--methods", a.setup.methods,
+                    fmt::format("which of {}{}\n{}", fmt::join(method_names(), ","),
+                                always_whole ? "," : "; for whole files also", fmt::join(stage_method_names(), ",")))
+        ->delimiter(',')
+        ->check(CLI::IsMember(names).description(""))
+        ->option_text("LIST [all]");
+    verb.add_option("--limit-call", a.setup.method.limit_call, "bytes of one call of the limit")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->option_text("BYTES [the whole piece]");
+    auto const stage = [&a](std::string const& place) {
+        auto drain = std::move(a.setup.method.stage.drain);
+        a.setup.method.stage = parse_stage(place);
+        a.setup.method.stage.drain = std::move(drain);
+    };
+    verb.add_option_function<std::string>("--stage", stage, "fast tier of the methods that have one: dram, or ssd:DIR")
+        ->option_text("PLACE [dram]");
+    verb.add_option("--stage-drain", a.setup.method.stage.drain,
+                    "TAPIOCA's log drains meanwhile: on, or bytes a second")
+        ->check(CLI::Validator(check_drain, ""))
+        ->option_text("on|RATE [off]");
+    verb.add_flag("--dropin", a.setup.dropin, "MPI-IO a second time, through the drop-in library");
+    verb.add_flag("--fsync", a.setup.fsync,
+                  always_whole ? "count fsync of the file in the end, for all methods"
+                               : "count fsync after every written step (whole files: in the end), for all methods");
+}
+
+void bytes(CLI::Option* option, std::int64_t most, char const* text)
+{
+    option->transform(CLI::AsSizeValue(false))->check(CLI::Range(std::int64_t{1}, most))->option_text(text);
+}
+
+CLI::App* add_hacc(CLI::App& app, Arguments& a)
+{
+    auto* const hacc = app.add_subcommand("hacc", "HACC-IO: nine variables, 38 bytes a particle");
+    hacc->add_option("--particles", a.particles, "particles per rank")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 50'000'000))
+        ->option_text("N,... [25000]");
+    hacc->add_option("--layout", a.layouts, "aos, soa or both")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"aos", "soa"}))
+        ->option_text("LIST [aos,soa]");
+    hacc->add_option("--sizes", a.sizes.distribution, "of particles over ranks: uniform or normal")
+        ->check(CLI::IsMember({"uniform", "normal"}))
+        ->option_text("KIND [uniform]");
+    hacc->add_option("--seed", a.sizes.seed, "of normal sizes")->option_text("N [1]");
+    hacc->add_option("--heavy", a.sizes.heavy, "half of the ranks that has the larger share: first, last or none")
+        ->check(CLI::IsMember({"first", "last", "none"}))
+        ->option_text("HALF [none]");
+    hacc->add_option("--share", a.sizes.share, "its share of the data")
+        ->check(CLI::Range(0.0, 1.0))
+        ->option_text("F [0.75]");
+    return hacc;
+}
+
+CLI::App* add_interleaved(CLI::App& app, Arguments& a)
+{
+    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
+    bytes(interleaved->add_option("--block", a.blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
+          "BYTES,... [64,1K,16K]");
+    bytes(interleaved->add_option("--bytes", a.bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [8M]");
+    interleaved->add_option("--declare", a.declare, "subarray, or list: an irregular deal as a list of extents")
+        ->check(CLI::IsMember({"subarray", "list"}))
+        ->option_text("KIND [subarray]");
+    return interleaved;
+}
+
+CLI::App* add_array1d(CLI::App& app, Arguments& a)
+{
+    auto* const array1d = app.add_subcommand("array1d", "one contiguous piece per rank");
+    bytes(array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece"), std::int64_t{1} << 40,
+          "BYTES [100000]");
+    array1d->add_option("--distribution", a.distributions, "of sizes over ranks: uniform, random, normal")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"uniform", "random", "normal"}))
+        ->option_text("LIST [all]");
+    return array1d;
+}
+
+CLI::App* add_blocks(CLI::App& app, Arguments& a, char const* name, char const* what)
+{
+    auto* const verb = app.add_subcommand(name, what);
+    bytes(verb->add_option("--block", a.call_blocks, "bytes of a rank in a call")->delimiter(','),
+          std::int64_t{1} << 30, "BYTES,... [4K]");
+    bytes(verb->add_option("--bytes", a.call_bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [16M]");
+    return verb;
+}
+
+CLI::App* add_election(CLI::App& app, Arguments& a)
+{
+    auto* const election =
+        app.add_subcommand("election", "the cost of electing aggregators, for partitions of HACC-IO");
+    election->add_option("--partitions", a.election.partitions, "numbers of partitions")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 4096))
+        ->option_text("N,... [1,2,4,8,16,32,64]");
+    election->add_option("--ranks-per-node", a.election.ranks_per_node, "pretend such nodes; 0: those there are")
+        ->check(CLI::Range(0, 100000))
+        ->option_text("N [a quarter of the ranks]");
+    election->add_option("--particles", a.particles, "particles per rank")
+        ->expected(1)
+        ->check(CLI::Range(1, 50'000'000))
+        ->option_text("N [25000]");
+    election->add_option("--layout", a.layouts, "aos or soa")
+        ->expected(1)
+        ->check(CLI::IsMember({"aos", "soa"}))
+        ->option_text("LAYOUT [aos]");
+    return election;
+}
+
+/// Completes the methods. What is wrong with them, if anything.
+std::optional<std::string> choose_methods(Arguments& a)
+{
+    auto const whole = a.writes_whole_files();
+    if (a.compute_s && a.steps == 0) a.steps = 4;
+    auto& methods = a.setup.methods;
+    auto const& staged = stage_method_names();
+    for (auto const& name : methods)
+        if (!whole && std::find(staged.begin(), staged.end(), name) != staged.end())
+            return fmt::format("--methods {}: for whole files only; give --steps or --compute", name);
+    for (auto const block : a.call_blocks)
+        if (a.call_bytes / block > 1'000'000)
+            return fmt::format("--bytes {} in blocks of {} are more than a million calls", a.call_bytes, block);
+    a.all_methods = methods.empty();
+    if (a.all_methods) methods = method_names();
+    if (a.all_methods && whole) methods.insert(methods.end(), staged.begin(), staged.end());
+    if (a.setup.dropin) methods = with_dropin(methods, whole);
+    return {};
+}
+
+}  // namespace
+
+std::optional<int> parse(int argc, char** argv, Arguments& a)
+{
+    a.setup.directory = "/tmp";
+    CLI::App app("Writes and reads shared files through TAPIOCA, MPI-IO and plain system calls, side by side.");
+    app.name("tapioca-bench");
+    app.require_subcommand(1);
+    for (auto* const verb : {add_hacc(app, a), add_interleaved(app, a), add_array1d(app, a)}) {
+        add_general(*verb, a);
+        add_moving(*verb, a);
+        add_methods(*verb, a, false);
+    }
+    for (auto* const verb :
+         {add_blocks(app, a, "strided", "whole files: every call writes one block in each rank's part"),
+          add_blocks(app, a, "segmented", "whole files: every call writes all ranks' blocks in a row")}) {
+        add_general(*verb, a);
+        add_methods(*verb, a, true);
+    }
+    add_general(*add_election(app, a), a);
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& error) {
+        return app.exit(error);
+    }
+    a.verb = app.get_subcommands().front()->get_name();
+    auto wrong = choose_methods(a);
+    if (!wrong && !a.json.empty() && !std::ofstream(a.json, std::ios::app)) wrong = "--json: cannot write " + a.json;
+    if (wrong) {
+        fmt::print(stderr, "{}\n", *wrong);
+        return 2;
+    }
+    a.setup.read = !a.write_only;
+    return a.parse_only ? std::optional(0) : std::nullopt;
+}
+
+}  // namespace bench

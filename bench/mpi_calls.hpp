@@ -1,0 +1,26 @@
+// What every method that calls MPI-IO needs: errors as exceptions, and hints for the drop-in library.
+#pragma once
+
+#include <mpi.h>
+
+#include "method.hpp"
+
+namespace bench {
+
+/// Throws std::runtime_error, saying which `call` failed, unless `code` is MPI_SUCCESS.
+void check_mpi(int code, char const* call);
+
+/// The hint that keeps the drop-in library away, or, `through` it, those of a `stage` (may be null).
+class Hints {
+public:
+    Hints(bool through, Stage const* stage);
+    Hints(Hints const&) = delete;
+    Hints& operator=(Hints const&) = delete;
+    ~Hints();
+    [[nodiscard]] MPI_Info info() const { return info_; }
+
+private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
+
+}  // namespace bench

@@ -1,0 +1,43 @@
+// Phases: whole files, written by all methods in turn, with the time of opening, of all writes and of closing apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace bench {
+
+/// Seconds of the slowest rank, one value per repetition.
+struct Phases {
+    Spread open;
+    Spread write;  ///< all calls, from the first to the return of the last, without what is computed between them
+    Spread flush;  ///< closing, and what that takes along: a log's flush, a copy; fsync where it is asked for
+    Spread total;  ///< the three together: how long the application is held up
+};
+
+/// One method's row.
+struct PhasesCell {
+    std::string method;
+    Phases seconds;
+    bool in_file = true;  ///< the bytes reached the shared file
+    bool verified = true;
+};
+
+struct PhasesOutcome {
+    Workload workload;
+    int ranks = 1;
+    double compute_s = 0;
+    std::vector<PhasesCell> cells;
+};
+
+/// `compute_s`: how long every rank sleeps between two steps, as if it computed and left the processor to others.
+/// Collective over `comm`; the outcome is the same on all ranks.
+PhasesOutcome measure_phases(MPI_Comm comm, Workload const& workload, Setup const& setup, double compute_s);
+
+/// Medians with coefficients of variation, and how many times as fast as MPI-IO's collective calls.
+std::string table(std::string const& title, PhasesOutcome const& outcome);
+/// All cells as a JSON array.
+std::string to_json(std::vector<PhasesOutcome> const& outcomes);
+
+}  // namespace bench
