@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/state.hpp"
+#include "core/units.hpp"
 
 namespace tapioca::api {
 
@@ -221,7 +224,25 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
     return staging;
 }
 
-Staging::~Staging() = default;
+/// Giving memory back takes about as long as filling it did, and nobody need wait for it.
+static void give_back(stage::Stage stage)
+{
+    if (stage.writer().used_bytes() < core::MiB) return;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+    try {
+        std::thread([kept = std::make_shared<stage::Stage>(std::move(stage))] {}).detach();
+    } catch (std::system_error const&) {  // then here and now
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Staging::~Staging()
+{
+    if (removed_) give_back(std::move(stage_));
+}
 
 core::Status Staging::write_to_target(stage::Stage::Write const& write)
 {
@@ -351,7 +372,7 @@ core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& cont
     return Drain(file, content, progress).all();
 }
 
-/// Every rank's log may be forgotten from here on. Collective.
+/// Notes that all logs may be forgotten. Collective.
 core::Status Staging::commit(bool durable)
 {
     auto& pool = *file_.pool;
@@ -365,17 +386,25 @@ core::Status Staging::commit(bool durable)
     if (lasting) status = pool.agree(status);
     if (status && team.rank() == 0) status = stage::note_flushed(marker_, stage_.epoch(), flushes_, lasting);
     status = pool.agree(status);
-    if (!status) return status;
     ++flushes_;
+    return status;
+}
+
+/// Empties the logs. Collective.
+core::Status Staging::empty()
+{
+    auto& pool = *file_.pool;
+    auto const& team = pool.team();
     stage_.advance();
     if (!shared()) return stage_.reset(true);
+    core::Status status;
     if (team.node_rank() == 0) status = stage_.reset(true);
     status = pool.agree(status);
     if (status && team.node_rank() != 0) status = stage_.reset(false);
     return status;
 }
 
-core::Status Staging::flush(bool durable)
+core::Status Staging::flush(bool durable, bool closing)
 {
     engine::Stopwatch const watch(flushing_);
     auto& pool = *file_.pool;
@@ -389,6 +418,7 @@ core::Status Staging::flush(bool durable)
         status = drain.all();
         windows_ += drain.windows();
         if (status) status = commit(durable);
+        if (status && !closing) status = empty();
     }
     if (!status) {
         status.error().text += fmt::format(
@@ -426,7 +456,7 @@ std::int64_t Staging::end()
 core::Status Staging::close()
 {
     auto& pool = *file_.pool;
-    auto status = flush(false);
+    auto status = flush(false, true);
     if (!status) return status;
     if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
     status = pool.agree(status);
@@ -434,6 +464,7 @@ core::Status Staging::close()
     status = stage_.remove(!shared() || pool.team().node_rank() == 0);
     status = pool.agree(status);
     stage::remove_directory(stage_.writer().place().directory);
+    removed_ = status.has_value();
     return status;
 }
 

@@ -32,7 +32,7 @@ public:
 
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
-    core::Status flush(bool durable);
+    core::Status flush(bool durable) { return flush(durable, false); }
     /// The same if somebody's log may have bytes that somebody will read: [begin, end) here. Collective.
     core::Status flush_before_read(std::int64_t begin, std::int64_t end);
     /// Where the furthest byte in anybody's log ends. Collective.
@@ -50,7 +50,9 @@ private:
     }
     /// Whether the node's ranks share a log.
     [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::Mapping::node; }
+    core::Status flush(bool durable, bool closing);
     core::Status commit(bool durable);
+    core::Status empty();
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
 
@@ -59,6 +61,7 @@ private:
     std::string tier_;
     stage::Descriptor marker_;  ///< on rank 0
     core::Status failed_;       ///< this rank's first failure, for all to hear at the next flush
+    bool removed_ = false;      ///< the log's files are gone
     std::uint64_t flushes_ = 0;
     std::uint64_t windows_ = 0;  ///< that flushes took
     double creating_ = 0;

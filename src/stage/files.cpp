@@ -56,9 +56,10 @@ core::Result<Mapped> Mapped::of(int fd, std::uint64_t begin, std::uint64_t bytes
     return mapped;
 }
 
-void Mapped::populate(bool writable) const
+int Mapped::populate(bool writable) const
 {
-    if (data_) (void)::madvise(data_, bytes_, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    if (!data_) return 0;
+    return ::madvise(data_, bytes_, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ? 0 : errno;
 }
 
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity)

@@ -38,8 +38,8 @@ public:
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::span<std::byte const> span() const { return {data_, static_cast<std::size_t>(bytes_)}; }
-    /// Has the pages ready before they are used. Harmless where that cannot be.
-    void populate(bool writable) const;
+    /// Has the pages ready before they are used. An errno where that cannot be.
+    int populate(bool writable) const;
 
 private:
     std::byte* data_ = nullptr;

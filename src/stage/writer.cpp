@@ -114,7 +114,7 @@ core::Status Writer::add_block(std::uint64_t bytes)
     auto mapped = Mapped::of(meta_.get(), *begin, bytes, true);
     if (!mapped) return tl::unexpected(mapped.error());
     block_ = std::move(*mapped);
-    block_.populate(true);
+    (void)block_.populate(true);
     Block head{block_magic, rank_, bytes, blocks_, entries_, 0};
     seal(head, seed_);
     std::memcpy(block_.data(), &head, sizeof head);
@@ -145,21 +145,38 @@ core::Result<std::uint64_t> Writer::make_room_for_data(std::uint64_t bytes)
     return data_at_;
 }
 
-core::Status Writer::store(std::uint64_t position, std::span<std::byte const> bytes)
+/// Maps the part of NAME.data that holds [position, end), with room for what follows.
+core::Status Writer::open_window(std::uint64_t position, std::uint64_t end)
 {
-    if (bytes.size() >= small_bytes) return write_all(data_.get(), position, bytes);
-    auto const end = position + bytes.size();
-    if (position < window_begin_ || end > window_begin_ + window_.bytes()) {
-        auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-        auto const begin = position / page * page;
-        auto const length = std::min(data_end_ - begin, data_block_bytes);
-        if (auto status = allocate(data_.get(), begin, length); !status) return status;
+    auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    auto const begin = position / page * page;
+    auto const length = std::max(end, std::min(data_end_, begin + data_block_bytes)) - begin;
+    auto const map = [&]() -> core::Status {
         auto mapped = Mapped::of(data_.get(), begin, length, true);
         if (!mapped) return tl::unexpected(mapped.error());
         window_ = std::move(*mapped);
-        window_.populate(true);
         window_begin_ = begin;
+        return {};
+    };
+    // Where several write, pages that are touched come without the file's lock, which allocation takes.
+    if (head_.mapping == Mapping::node) {
+        if (::fallocate(data_.get(), 0, static_cast<off_t>(begin + length - 1), 1) == 0)
+            if (auto status = map(); !status || window_.populate(true) == 0) return status;
+        window_ = {};
     }
+    if (auto status = allocate(data_.get(), begin, length); !status) return status;
+    auto status = map();
+    if (status) (void)window_.populate(true);
+    return status;
+}
+
+core::Status Writer::store(std::uint64_t position, std::span<std::byte const> bytes)
+{
+    bool const in_window = head_.mapping == Mapping::node || bytes.size() < small_bytes;
+    if (!in_window) return write_all(data_.get(), position, bytes);
+    auto const end = position + bytes.size();
+    if (position < window_begin_ || end > window_begin_ + window_.bytes())
+        if (auto status = open_window(position, end); !status) return status;
     std::memcpy(window_.data() + (position - window_begin_), bytes.data(), bytes.size());
     return {};
 }

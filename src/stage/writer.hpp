@@ -54,6 +54,7 @@ private:
     core::Status make_room_for_entries(std::uint64_t bytes);
     core::Status add_block(std::uint64_t bytes);
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
+    core::Status open_window(std::uint64_t position, std::uint64_t end);
     core::Status store(std::uint64_t position, std::span<std::byte const> bytes);
 
     Place place_;
@@ -73,7 +74,7 @@ private:
 
     std::uint64_t data_at_ = 0;  ///< the next free byte of what this rank was dealt of NAME.data
     std::uint64_t data_end_ = 0;
-    Mapped window_;  ///< a part of NAME.data, for small requests
+    Mapped window_;  ///< a part of NAME.data, for small requests and for shared logs
     std::uint64_t window_begin_ = 0;
 };
 
