@@ -220,12 +220,13 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
                      durable_of(file)),
         (*tier)->traits().name));
     staging->marker_ = std::move(*marker);
+    staging->launch_agent();
     staging->creating_ = creating;
     return staging;
 }
 
 /// Giving memory back takes about as long as filling it did, and nobody need wait for it.
-static void give_back(stage::Stage stage)
+static void give_back(stage::Stage stage, std::shared_ptr<stage::Content> content)
 {
     if (stage.writer().used_bytes() < core::MiB) return;
     sigset_t all;
@@ -233,7 +234,8 @@ static void give_back(stage::Stage stage)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
     try {
-        std::thread([kept = std::make_shared<stage::Stage>(std::move(stage))] {}).detach();
+        auto kept = std::make_shared<stage::Stage>(std::move(stage));
+        std::thread([a = std::move(kept), b = std::move(content)] {}).detach();
     } catch (std::system_error const&) {  // then here and now
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -241,7 +243,34 @@ static void give_back(stage::Stage stage)
 
 Staging::~Staging()
 {
-    if (removed_) give_back(std::move(stage_));
+    if (removed_) give_back(std::move(stage_), std::move(flushed_));
+}
+
+/// Without it, all is left to the flush.
+void Staging::launch_agent()
+{
+    auto const wish = file_.settings.options.stage_drain.value_or("off");
+    draining_ = wish != "off";
+    if (!draining_) return;
+    stage_.keep_data_of_stored(true);
+    auto const& team = file_.pool->team();
+    if (team.node_rank() != 0) return;
+    auto target = target::open_file(file_.path, target::Access::update);
+    if (!target) return;
+    stage::Agent::Wish agent;
+    auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));
+    agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
+    agent.rate = core::parse_bytes(wish).value_or(0);
+    auto const& place = stage_.writer().place();
+    if (shared()) {
+        agent.logs = {place};
+    } else {
+        for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+            agent.logs.push_back(
+                {place.directory, stage::log_name(stage::Mapping::process, static_cast<std::uint32_t>(rank))});
+    }
+    agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.pool->core_set());
+    if (!agent_->launch()) agent_.reset();
 }
 
 core::Status Staging::write_to_target(stage::Stage::Write const& write)
@@ -301,8 +330,9 @@ core::Failure failure_of(Error const& error)
 class Drain {
 public:
     using Progress = std::function<void(std::uint64_t bytes)>;
-    Drain(std::shared_ptr<FileState> file, stage::Content& content, Progress progress)
-        : file_(std::move(file)), content_(content), progress_(std::move(progress))
+    /// `done` are bytes of the file that need not be written, unless ranks overlap.
+    Drain(std::shared_ptr<FileState> file, stage::Content& content, std::vector<Extent> done, Progress progress)
+        : file_(std::move(file)), content_(content), done_(std::move(done)), progress_(std::move(progress))
     {
     }
     core::Status all()
@@ -328,7 +358,9 @@ private:
         if (total->bytes == 0) return {};
         bool const apart = first == last || file_->pool->team().size() == 1 || total->dense() ||
                            find_overlap(file_->pool->team(), batch.claims, *total).has_value();
-        if (apart) return run(batch);
+        if (apart && done_.empty()) return run(batch);
+        if (apart) return run(content_.batch(first, last, done_));
+        done_.clear();
         if (auto status = read_back(); !status) return status;
         auto const middle = first + (last - first) / 2;
         auto status = window(first, middle);
@@ -359,6 +391,7 @@ private:
 
     std::shared_ptr<FileState> file_;
     stage::Content& content_;
+    std::vector<Extent> done_;
     Progress progress_;
     bool has_read_ = false;
     std::uint64_t windows_ = 0;
@@ -369,7 +402,7 @@ private:
 core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
                     std::function<void(std::uint64_t)> const& progress)
 {
-    return Drain(file, content, progress).all();
+    return Drain(file, content, {}, progress).all();
 }
 
 /// Notes that all logs may be forgotten. Collective.
@@ -396,11 +429,41 @@ core::Status Staging::empty()
     auto& pool = *file_.pool;
     auto const& team = pool.team();
     stage_.advance();
-    if (!shared()) return stage_.reset(true);
     core::Status status;
+    if (!shared()) {
+        status = stage_.reset(true);
+        return draining_ ? pool.agree(status) : status;  // the agent looks at all logs
+    }
     if (team.node_rank() == 0) status = stage_.reset(true);
     status = pool.agree(status);
     if (status && team.node_rank() != 0) status = stage_.reset(false);
+    return status;
+}
+
+/// What this node's agent has drained. Collective over the node.
+std::vector<Extent> Staging::pause_agent()
+{
+    std::string text;
+    if (agent_) {
+        auto const done = agent_->pause();
+        text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
+    }
+    text = comm::broadcast(file_.pool->team().node(), std::move(text));
+    std::vector<Extent> done(text.size() / sizeof(Extent));
+    std::memcpy(done.data(), text.data(), text.size());
+    return done;
+}
+
+core::Status Staging::drain(stage::Content& content)
+{
+    std::vector<Extent> done;
+    if (draining_) {
+        done = pause_agent();
+        content.rewrite_stored();  // an agent may have written older bytes over them
+    }
+    Drain drain(file_.shared_from_this(), content, std::move(done), {});
+    auto status = drain.all();
+    windows_ += drain.windows();
     return status;
 }
 
@@ -408,17 +471,17 @@ core::Status Staging::flush(bool durable, bool closing)
 {
     engine::Stopwatch const watch(flushing_);
     auto& pool = *file_.pool;
-    if (shared()) (void)pool.agree({});  // nobody adds to the log while others look at it
+    if (shared() || draining_) (void)pool.agree({});  // nobody adds to the log while others look at it
     auto const content = stage_.content();
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
     auto status = pool.least(all);
     if (status && all[0] != 0) status = pool.agree(content ? core::Status() : tl::unexpected(content.error()));
     if (status && all[1] != 0) {
-        Drain drain(file_.shared_from_this(), **content, {});
-        status = drain.all();
-        windows_ += drain.windows();
+        status = drain(**content);
         if (status) status = commit(durable);
         if (status && !closing) status = empty();
+        if (status && closing) flushed_ = *content;
+        if (agent_) agent_->resume(status.has_value());
     }
     if (!status) {
         status.error().text += fmt::format(
@@ -457,6 +520,8 @@ core::Status Staging::close()
 {
     auto& pool = *file_.pool;
     auto status = flush(false, true);
+    drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
+    agent_.reset();
     if (!status) return status;
     if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
     status = pool.agree(status);
@@ -472,7 +537,7 @@ std::string Staging::account()
 {
     auto const& totals = stage_.totals;
     auto const& team = file_.pool->team();
-    auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow});
+    auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow, drained_bytes_});
     auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
     std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
     (void)file_.pool->least(times);
@@ -484,6 +549,7 @@ std::string Staging::account()
                                   {"bytes", sums[1]},
                                   {"requests_past_the_log", sums[2]},
                                   {"requests_logged_beside_the_file", sums[3]},
+                                  {"drained_in_the_background_bytes", sums[4]},
                                   {"flushes", flushes_},
                                   {"windows", windows_},
                                   // of the slowest rank

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "stage/agent.hpp"
 #include "stage/marker.hpp"
 #include "stage/stage.hpp"
 
@@ -53,17 +54,24 @@ private:
     core::Status flush(bool durable, bool closing);
     core::Status commit(bool durable);
     core::Status empty();
+    core::Status drain(stage::Content& content);
+    void launch_agent();
+    std::vector<Extent> pause_agent();
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
 
     FileState& file_;
     stage::Stage stage_;
     std::string tier_;
-    stage::Descriptor marker_;  ///< on rank 0
-    core::Status failed_;       ///< this rank's first failure, for all to hear at the next flush
-    bool removed_ = false;      ///< the log's files are gone
+    stage::Descriptor marker_;                 ///< on rank 0
+    bool draining_ = false;                    ///< in the background; the same on all ranks
+    std::unique_ptr<stage::Agent> agent_;      ///< then, on the first rank of each node
+    core::Status failed_;                      ///< this rank's first failure, for all to hear at the next flush
+    bool removed_ = false;                     ///< the log's files are gone
+    std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
     std::uint64_t flushes_ = 0;
-    std::uint64_t windows_ = 0;  ///< that flushes took
+    std::uint64_t windows_ = 0;        ///< that flushes took
+    std::uint64_t drained_bytes_ = 0;  ///< by the agent
     double creating_ = 0;
     double flushing_ = 0;
 };

@@ -23,6 +23,8 @@ public:
     [[nodiscard]] comm::Team const& team() const { return team_; }
     /// Of a node; of the one with the fewest.
     [[nodiscard]] int cores() const { return least_cores_; }
+    /// All that this process may use, wherever its main thread is bound.
+    [[nodiscard]] cpu_set_t const& core_set() const { return cores_; }
     /// True if every node has more cores than ranks.
     [[nodiscard]] bool spare_core() const { return spare_core_; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }

@@ -134,7 +134,7 @@ Content::Range Content::epochs()
     return range;
 }
 
-Batch Content::batch(std::uint64_t first, std::uint64_t last)
+Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done)
 {
     std::byte const* base = read_back_.empty() ? nullptr : read_back_.data();
     for (auto const& log : logs_)
@@ -161,6 +161,8 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last)
         else
             merge.add_stored(std::move(request->layout));
     });
+    auto const left_out = pattern::Variable::from_extents(0, done);
+    for (auto const& layout : left_out.layouts()) merge.add_stored(layout);
     auto merged = merge.finish();
     Batch batch;
     batch.bytes = static_cast<std::uint64_t>(merged.bytes);

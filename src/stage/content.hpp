@@ -36,8 +36,10 @@ public:
     };
     /// The epochs there are.
     [[nodiscard]] Range epochs();
-    /// Of the epochs first to last. Local.
-    [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last);
+    /// Of the epochs first to last, without the bytes of `done`. Local.
+    [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
+    /// Requests that are in the target already are written again, if their data is in the log.
+    void rewrite_stored() { again_ = true; }
     /// Reads what was written to the target and is not in the log, so that it can be written again, in its order.
     core::Status read_back(target::Target& target);
     /// Checks the data's checksums.

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
 
@@ -19,8 +21,9 @@ Options random_options(Random& random, std::string const& directory)
     if (random.chance(50)) options.stage_mapping = random.one_of<std::string>({"process", "node"});
     if (random.chance(20)) options.stage_sync = random.one_of<std::string>({"write", "collective", "sync"});
     if (random.chance(20)) options.stage_size = random.one_of<std::uint64_t>({1, 1'200'000, 3'000'000});
+    if (random.chance(30)) options.stage_drain = random.one_of<std::string>({"on", "100M"});
     if (random.chance(30)) options.direct = random.one_of<Direct>({Direct::never, Direct::always});
-    if (random.chance(30)) options.buffersize = 4096;
+    if (random.chance(50)) options.buffersize = 4096;
     if (random.chance(5)) options.check = true;
     return options;
 }
@@ -44,6 +47,7 @@ public:
     void run()
     {
         for (auto calls = random_.pick(2, 24); calls > 0; --calls) {
+            if (random_.chance(5)) ::usleep(3000);  // the agent gets on
             auto const what = random_.pick(1, 100);
             if (what <= 65)
                 write();
