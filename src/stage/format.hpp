@@ -55,9 +55,11 @@ struct Head {
 };
 /// Follows the head in the first page; changes all the time and is not covered by a checksum.
 struct Counters {
-    std::uint64_t meta_end;  ///< where the next block of NAME.meta will begin
-    std::uint64_t data_end;  ///< and of NAME.data
-    std::byte reserved[112];
+    std::uint64_t meta_end;          ///< where the next block of NAME.meta will begin
+    std::uint64_t data_end;          ///< and of NAME.data
+    std::uint64_t emptied;           ///< the head's generation or, while the log is being emptied, the next
+    std::uint64_t emptied_inverted;  ///< all bits of that turned over; written after it
+    std::byte reserved[96];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 

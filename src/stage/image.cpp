@@ -31,6 +31,11 @@ void Image::find_blocks()
 {
     Counters counters;
     std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
+    if (counters.emptied_inverted == ~(head_.generation + 1) && counters.emptied == head_.generation + 1)
+        return;  // all of it is in the target; whoever emptied it was interrupted
+    bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further
+    if ((counters.emptied != head_.generation && !begun) || counters.emptied_inverted != ~head_.generation)
+        damage_.emplace_back("the first page is damaged");
     if (counters.meta_end > meta_.size())
         damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), counters.meta_end));
     std::uint64_t at = head_bytes;

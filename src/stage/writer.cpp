@@ -64,8 +64,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters.meta_end = head_bytes;
-    counters.data_end = head_bytes;
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, {}};
     return writer;
 }
 
@@ -255,7 +254,10 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     head_.epoch = epoch;
     seed_ = seed_of(head_);
     if (!empty) return {};
+    // If it is interrupted here, the log is read as empty from then on: all of it was flushed.
     auto& counters = counters_in(first_page_);
+    std::atomic_ref(counters.emptied).store(head_.generation);
+    std::atomic_ref(counters.emptied_inverted).store(~head_.generation);
     counters.meta_end = head_bytes;
     counters.data_end = head_bytes;
     for (auto const* const file : {&meta_, &data_})

@@ -165,7 +165,7 @@ TEST(Settings, UnknownAndMalformedOnesAreErrorsEverywhere)
              {"TAPIOCA_BUFFERSIZE", "4X", {"TAPIOCA_BUFFERSIZE=4X", "expected"}},
              {"TAPIOCA_BUFFERS", "0", {"TAPIOCA_BUFFERS=0", "1 to 64"}},
              {"TAPIOCA_DIRECT", "perhaps", {"auto, never or always"}},
-             {"TAPIOCA_STAGE", "dram", {"not available in this version"}}}) {
+             {"TAPIOCA_STAGE_SYNC", "never", {"write, collective or sync"}}}) {
         ::setenv(name, value, 1);
         auto const error = open_error(scratch.path("file"), Mode::create);
         ::unsetenv(name);

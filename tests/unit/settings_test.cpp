@@ -190,10 +190,27 @@ TEST(Settings, TierKeepsTheCaseOfItsPlace)
     EXPECT_EQ(resolve({}, {{"tapioca_aggrtier", "SSD:/Scratch/A"}}, {})->options.aggrtier, "ssd:/Scratch/A");
 }
 
-TEST(Settings, NamesOfLaterVersionsAreRefusedNotIgnored)
+TEST(Settings, Stage)
 {
-    EXPECT_EQ(refusal({}, {}, {{"TAPIOCA_STAGE", "ssd:/x"}}),
-              "TAPIOCA_STAGE is not available in this version: unset it");
+    auto const options = resolve({}, {},
+                                 {{"TAPIOCA_STAGE", "SSD:/Local"},
+                                  {"TAPIOCA_STAGE_MAPPING", "Node"},
+                                  {"TAPIOCA_STAGE_SYNC", "collective"},
+                                  {"TAPIOCA_STAGE_DRAIN", "500M"},
+                                  {"TAPIOCA_STAGE_SIZE", "1G"}})
+                             ->options;
+    EXPECT_EQ(options.stage, "ssd:/Local");
+    EXPECT_EQ(options.stage_mapping, "node");
+    EXPECT_EQ(options.stage_sync, "collective");
+    EXPECT_EQ(options.stage_drain, "500m");
+    EXPECT_EQ(options.stage_size, std::uint64_t{1} << 30);
+    for (auto const& [name, value] : settings::Pairs{{"TAPIOCA_STAGE", "a b"},
+                                                     {"TAPIOCA_STAGE_MAPPING", "rank"},
+                                                     {"TAPIOCA_STAGE_SYNC", "never"},
+                                                     {"TAPIOCA_STAGE_DRAIN", "fast"},
+                                                     {"TAPIOCA_STAGE_DRAIN", "0"},
+                                                     {"TAPIOCA_STAGE_SIZE", "-1"}})
+        EXPECT_NE(refusal({}, {}, {{name, value}}), "") << name << "=" << value;
     EXPECT_NE(refusal({}, {{"tapioca_transport", "shm"}}, {}), "");
 }
 
