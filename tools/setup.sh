@@ -44,4 +44,4 @@ setup_build() {
 }
 
 setup_core_packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libhwloc-dev libfmt-dev
-    libexpected-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev)
+    libexpected-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libxxhash-dev)

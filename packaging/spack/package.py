@@ -23,6 +23,7 @@ class Tapioca(CMakePackage):
     depends_on("nlohmann-json", type="build")
     depends_on("tl-expected", type="build")
     depends_on("tomlplusplus", type="build")
+    depends_on("xxhash", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("cli11", type="build", when="+tools")
 
