@@ -170,8 +170,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
 {
     auto const& options = file.settings.options;
     if (!options.stage || file.mode == Mode::read || options.devnull.value_or(false)) return nullptr;
-    double creating = 0;
-    engine::Stopwatch const watch(creating);
+    auto const start = MPI_Wtime();
     auto& pool = *file.pool;
     auto const& team = pool.team();
     auto const tier = find_tier(file);
@@ -221,7 +220,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         (*tier)->traits().name));
     staging->marker_ = std::move(*marker);
     staging->launch_agent();
-    staging->creating_ = creating;
+    staging->creating_ = MPI_Wtime() - start;
     return staging;
 }
 

@@ -146,7 +146,8 @@ void StepState::forget()
 Op StepState::staged_direction()
 {
     auto const& pattern = plan_.job.pattern;
-    if (pattern.ranks_with_data == pattern.ranks || pattern.ranks_with_data == 0) return wanted_.value_or(Op::write);
+    if (pattern.ranks_with_data == 0) return Op::write;  // of nothing
+    if (pattern.ranks_with_data == pattern.ranks) return wanted_.value_or(Op::write);
     auto const op = begin();
     file_->pool->all_began();
     (void)file_->pool->agree({});  // so that nobody is two steps ahead
@@ -291,8 +292,10 @@ Moved StepState::wait()
     for (std::size_t var = 0; var < variables_.size(); ++var)
         moved.bytes += op_ == Op::write ? variables_[var]->bytes() : received_[var];
     auto& direction = op_ == Op::write ? file_->account.write : file_->account.read;
-    ++direction.steps;
-    direction.bytes += status ? moved.bytes : 0;
+    if (!past_the_log_) {  // else they were counted when they went into it
+        ++direction.steps;
+        direction.bytes += status ? moved.bytes : 0;
+    }
     direction.overlapped += moved.overlapped_bytes;
     direction.waiting += std::max(0.0, waiting_ - (times.copying - copying_before));
     direction.inside += inside_;
