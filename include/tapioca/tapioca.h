@@ -95,6 +95,8 @@ int TAPIOCA_Last_failure(TAPIOCA_Failure* failure);
  * README is the key `tapioca_buffersize`. `comm` and `info` may be freed while the file is open. After an error
  * `*file` is TAPIOCA_FILE_NULL. */
 int TAPIOCA_Open(MPI_Comm comm, char const* path, int mode, MPI_Info info, TAPIOCA_File* file);
+/* Brings what is in the log of a staged file into the file. Collective; nothing to do for others. */
+int TAPIOCA_Flush(TAPIOCA_File file);
 /* Makes everything written so far durable. Collective. */
 int TAPIOCA_Sync(TAPIOCA_File file);
 /* Bytes in the file now. Collective. */

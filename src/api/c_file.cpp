@@ -96,6 +96,11 @@ int TAPIOCA_Open(MPI_Comm comm, char const* path, int mode, MPI_Info info, TAPIO
     });
 }
 
+int TAPIOCA_Flush(TAPIOCA_File file)
+{
+    return c::guarded([&] { c::required(file, "TAPIOCA_Flush", c::the_file).file.flush(); });
+}
+
 int TAPIOCA_Sync(TAPIOCA_File file)
 {
     return c::guarded([&] { c::required(file, "TAPIOCA_Sync", c::the_file).file.sync(); });

@@ -75,6 +75,7 @@ contains
             end do
             call check(all_equal(status%bytes, n * 8) .and. all_equal(int(status%error, int64), 0_int64), "statuses")
         end do
+        call tapioca_flush(file)
         call tapioca_sync(file)
         call tapioca_size(file, bytes)
         call check(bytes == 2 * ranks * 3 * n * 8, "size")

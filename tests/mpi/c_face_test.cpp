@@ -22,6 +22,7 @@ TEST(C, WritesAndReadsDeclaredVariables)
     EXPECT_OK(TAPIOCA_Init(file, a.count, a.type, a.offset, Arrays::n));
     for (int i = 0; i < Arrays::n; ++i) EXPECT_OK(a.write(file, i));
     a.expect_statuses(Arrays::each, TAPIOCA_SUCCESS);
+    EXPECT_OK(TAPIOCA_Flush(file));
     EXPECT_OK(TAPIOCA_Sync(file));
     Arrays::expect_in(scratch.path("file"));
     int64_t size = 0;
