@@ -60,13 +60,15 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
     auto const data_head = read_head(log->data.span(), data_magic);
     if (!data_head) return core::fail(data_head.error().code, place.data() + ": " + data_head.error().text);
     auto const& head = log->image->head();
-    if (data_head->identity != head.identity || data_head->generation != head.generation)
+    // While a log is emptied, one head is of the next generation already.
+    bool const empty = log->image->ranks().empty();
+    if (data_head->identity != head.identity || (data_head->generation != head.generation && !empty))
         return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
     for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
 
     if (ranks.empty()) ranks = log->image->ranks();
     for (auto const rank : ranks) {
-        streams_.push_back({log.get(), rank});
+        Stream stream{log.get(), rank};
         Image::Cursor cursor;
         std::string what;
         for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
@@ -74,13 +76,15 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
             auto const entry = head_of(bytes);
             if (entry.epoch <= after_) continue;
             if (!(entry.flags & flag_bare) && !log->data_of(entry)) {
-                what = fmt::format("rank {}: entry {}: its data is not there", rank, cursor.entries - 1);
+                stream.sound = cursor.entries - 1;
+                what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
                 break;
             }
             ++requests_;
             bytes_ += entry.data_bytes;
         }
         if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
+        streams_.push_back(stream);
     }
     logs_.push_back(std::move(log));
     return {};
@@ -99,11 +103,9 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
         {
             std::string what;
             bytes = stream.log->image->next(stream.rank, cursor, what);
-            done = bytes.empty();
-            if (done) return;
-            entry = head_of(bytes);
-            // As far as the data goes: what follows a gap must not win over what is older.
-            done = !(entry.flags & flag_bare) && !stream.log->data_of(entry);
+            // What follows a gap must not win over what is older.
+            done = bytes.empty() || cursor.entries > stream.sound;
+            if (!done) entry = head_of(bytes);
         }
     };
     first = std::max(first, after_ + 1);
@@ -181,8 +183,12 @@ core::Status Content::read_back(target::Target& target)
     each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
         if (entry.flags & flag_bare) bytes += entry.data_bytes;
     });
-    read_back_.resize(bytes);
     core::Status status;
+    try {
+        read_back_.resize(bytes);
+    } catch (std::exception const&) {
+        return core::fail(Errc::memory, fmt::format("no memory for {} bytes that went past the log", bytes));
+    }
     std::size_t at = 0;
     each(0, UINT64_MAX - 1, [&](std::span<std::byte const> entry_bytes, Entry const& entry, Stream const& stream) {
         if (!(entry.flags & flag_bare) || !status) return;
@@ -203,18 +209,33 @@ core::Status Content::read_back(target::Target& target)
     return status;
 }
 
-std::vector<std::string> Content::verify()
+std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> const& progress)
 {
     std::vector<std::string> bad;
-    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+    for (auto& stream : streams_) {
         auto const& log = *stream.log;
-        auto const request = decode(bytes, log.image->seed());
-        if (!request)
-            bad.push_back(fmt::format("{}: rank {}: {}", log.place.meta(), stream.rank, request.error().text));
-        else if (!(entry.flags & flag_bare) && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum)
-            bad.push_back(fmt::format("{}: rank {}: the {} bytes at {} do not have their checksum", log.place.data(),
-                                      stream.rank, entry.data_bytes, entry.position));
-    });
+        Image::Cursor cursor;
+        std::string what;
+        while (cursor.entries < stream.sound) {
+            auto const bytes = log.image->next(stream.rank, cursor, what);
+            if (bytes.empty()) break;
+            auto const entry = head_of(bytes);
+            if (entry.epoch <= after_) continue;
+            auto const number = cursor.entries - 1;
+            bool const has_data = !(entry.flags & flag_bare);
+            auto const request = decode(bytes, log.image->seed());
+            if (!request) {
+                bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
+                                          request.error().text));
+                stream.sound = number;
+            } else if (has_data && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
+                bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
+                                          log.place.data(), stream.rank, number, entry.data_bytes, entry.position));
+                stream.sound = number;
+            }
+            if (progress) progress(entry.data_bytes);
+        }
+    }
     return bad;
 }
 

@@ -1,6 +1,7 @@
 // Content: the requests in one or more logs, and what they come to. What a flush and a recovery work on.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -42,8 +43,9 @@ public:
     void rewrite_stored() { again_ = true; }
     /// Reads what was written to the target and is not in the log, so that it can be written again, in its order.
     core::Status read_back(target::Target& target);
-    /// Checks the data's checksums.
-    [[nodiscard]] std::vector<std::string> verify();
+    /// Checks the data's checksums and tells what is wrong. From then on a request that is, and those of its rank
+    /// behind it, are left out. `progress` hears of bytes that were checked.
+    [[nodiscard]] std::vector<std::string> verify(std::function<void(std::uint64_t)> const& progress = {});
 
     [[nodiscard]] std::uint64_t requests() const { return requests_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -54,6 +56,7 @@ private:
     struct Stream {
         Log const* log;
         std::uint32_t rank;
+        std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
     };
     /// Calls visit(entry's bytes, entry, data or null) for requests of the epochs, oldest epoch first.
     template <class Visit>

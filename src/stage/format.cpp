@@ -55,9 +55,18 @@ void finish(std::vector<std::byte>& to, std::size_t begin, std::uint64_t seed)
     std::memcpy(entry.data() + offsetof(Entry, checksum), &checksum, sizeof checksum);
 }
 
+/// No offset, size or epoch that a program writes reaches this.
+constexpr auto most_bytes = std::uint64_t{1} << 62;
+
 tl::unexpected<core::Failure> bad(std::string const& what)
 {
     return core::fail(Errc::io, "the log is damaged: " + what);
+}
+
+/// What is not in the log must be in the target.
+bool flags_are_sound(std::uint8_t flags)
+{
+    return flags == 0 || flags == flag_stored || flags == (flag_stored | flag_bare);
 }
 
 /// How far the dimensions reach, in the file or in the buffer; nothing if that passes 2^62 or a value is negative.
@@ -86,12 +95,13 @@ bool is_sound(pattern::Layout const& layout, std::uint64_t data_bytes)
         if (file_end >= most || bytes >= most) return false;
     }
     for (auto at = layout.dimensions.rbegin(); at != layout.dimensions.rend(); ++at) {
-        if (at->count <= 0 || at->step < file_end || at->buffer_step < 0) return false;
+        if (at->count <= 0 || at->buffer_step < 0 || (at->count > 1 && at->step < file_end)) return false;
         if (!reach(file_end, at->count, at->step) || !reach(buffer_end, at->count, at->buffer_step)) return false;
         if (__builtin_mul_overflow(bytes, at->count, &bytes)) return false;
     }
     if (layout.base + file_end >= most || layout.buffer >= most - buffer_end) return false;
-    return static_cast<std::uint64_t>(layout.buffer + buffer_end) <= data_bytes;
+    return static_cast<std::uint64_t>(layout.buffer + buffer_end) <= data_bytes &&
+           static_cast<std::uint64_t>(bytes) <= data_bytes;  // no byte of the data goes to two places
 }
 
 core::Result<Request> decode_subarray(Request request, Entry const& entry, Numbers numbers)
@@ -177,7 +187,7 @@ void seal(Block& block, std::uint64_t seed)
 bool is_sound(Block const& block, std::uint64_t seed)
 {
     return block.magic == block_magic && block.checksum == checksum_of(&block, offsetof(Block, checksum), seed) &&
-           block.bytes >= meta_block_bytes && block.bytes % meta_block_bytes == 0;
+           block.bytes >= meta_block_bytes && block.bytes % meta_block_bytes == 0 && block.bytes < most_bytes;
 }
 
 std::uint64_t seed_of(Head const& head)
@@ -255,12 +265,12 @@ core::Result<Entry> decode_entry(std::span<std::byte const> bytes, std::uint64_t
         return bad("an entry's size makes no sense");
     if (checksum_of_entry(bytes.first(entry.bytes), seed) != entry.checksum)
         return bad("an entry's checksum does not fit");
-    constexpr auto most = std::uint64_t{1} << 62;
-    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || entry.offset < 0 || entry.data_bytes == 0 ||
-        entry.data_bytes >= most || entry.position >= most)
+    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || !flags_are_sound(entry.flags) ||
+        entry.offset < 0 || entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes ||
+        entry.epoch == 0 || entry.epoch >= most_bytes || entry.reserved != 0)
         return bad("an entry has values that no program writes");
-    if (entry.kind == Kind::contiguous &&
-        (entry.bytes != sizeof entry || static_cast<std::uint64_t>(entry.offset) + entry.data_bytes >= most))
+    if (entry.kind == Kind::contiguous && (entry.bytes != sizeof entry || entry.dimensions != 0 ||
+                                           static_cast<std::uint64_t>(entry.offset) + entry.data_bytes >= most_bytes))
         return bad("an entry has values that no program writes");
     return entry;
 }

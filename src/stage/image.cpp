@@ -53,7 +53,8 @@ void Image::find_blocks()
         if (at + block.bytes > counters.meta_end)
             damage_.push_back(fmt::format("a block at byte {} lies behind the end that the head tells", at));
         auto const length = std::min<std::uint64_t>(block.bytes, rest.size());
-        blocks_[block.rank][block.number] = {at, length, block.first_entry};
+        if (!blocks_[block.rank].try_emplace(block.number, Place{at, length, block.first_entry}).second)
+            damage_.push_back(fmt::format("rank {} has block {} twice", block.rank, block.number));
         at += block.bytes;
     }
 }
@@ -97,7 +98,12 @@ std::span<std::byte const> Image::next(std::uint32_t rank, Cursor& cursor, std::
             damage = fmt::format("rank {}: entry {}: {}", rank, cursor.entries, entry.error().text);
             return {};
         }
+        if (entry->epoch < std::max(cursor.epoch, head_.epoch)) {
+            damage = fmt::format("rank {}: entry {} is older than what comes before it", rank, cursor.entries);
+            return {};
+        }
         cursor.at += entry->bytes;
+        cursor.epoch = entry->epoch;
         ++cursor.entries;
         return rest.first(entry->bytes);
     }

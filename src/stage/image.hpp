@@ -24,6 +24,7 @@ public:
         std::size_t block = 0;
         std::uint64_t at = sizeof(Block);
         std::uint64_t entries = 0;  ///< behind it
+        std::uint64_t epoch = 0;    ///< of the last of them
     };
     /// The bytes of the next entry, whose checksum fits, and moves on; none at the end or at the first damage, which is
     /// then noted in `damage`.
