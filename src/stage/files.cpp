@@ -1,5 +1,6 @@
 #include "stage/files.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,6 +16,18 @@
 #endif
 
 namespace tapioca::stage {
+
+namespace {
+
+struct flock whole_file(short type)
+{
+    struct flock lock = {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    return lock;
+}
+
+}  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept
 {
@@ -67,7 +80,9 @@ core::Result<std::string> make_directory(std::string const& parent, Identity con
     Descriptor const where(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!where) return core::fail_errno(errno, parent);
     auto const name = "tapioca-" + to_hex(identity);
-    auto path = parent + "/" + name;
+    std::error_code error;
+    auto path = std::filesystem::absolute(parent, error).lexically_normal().string() + "/" + name;
+    if (error) return core::fail_errno(error.value(), parent);
     if (::mkdirat(where.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return core::fail_errno(errno, path);
     struct stat found = {};
     if (::fstatat(where.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return core::fail_errno(errno, path);
@@ -107,6 +122,24 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
         return core::fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
     if ((found.st_mode & 022) != 0) return core::fail(Errc::permission, path + ": others may write it");
     return file;
+}
+
+void hold(Descriptor const& file)
+{
+    auto lock = whole_file(F_RDLCK);
+    (void)::fcntl(file.get(), F_OFD_SETLK, &lock);
+}
+
+bool hold_alone(Descriptor const& file)
+{
+    auto lock = whole_file(F_WRLCK);
+    return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+bool is_held(Descriptor const& file)
+{
+    auto lock = whole_file(F_WRLCK);
+    return ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 core::Result<std::uint64_t> size_of(Descriptor const& file, std::string const& path)

@@ -65,6 +65,13 @@ void remove_directory(std::string const& directory);
 core::Result<Descriptor> create_private(std::string const& path);
 /// An existing one: refused unless it is a plain file of ours that nobody else may write.
 core::Result<Descriptor> open_private(std::string const& path, bool writable);
+/// Holds a file for as long as it is open, together with others that do; the kernel lets go when the process dies.
+/// Where a file system has no locks, nothing happens.
+void hold(Descriptor const& file);
+/// Holds it alone; it must be writable. False if somebody has it.
+bool hold_alone(Descriptor const& file);
+/// Whether somebody holds it, through another descriptor.
+bool is_held(Descriptor const& file);
 core::Result<std::uint64_t> size_of(Descriptor const& file, std::string const& path);
 
 /// All of `bytes` at `offset`. Not a byte less.

@@ -1,6 +1,7 @@
 #include "stage/marker.hpp"
 
 #include <filesystem>
+#include <set>
 
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -39,7 +40,27 @@ core::Result<Identity> identity_from(std::string const& hex)
     if (hex.size() != 2 * identity.size()) return core::fail(Errc::io, "bad identity");
     for (std::size_t i = 0; i < identity.size(); ++i)
         identity[i] = static_cast<std::byte>(std::stoul(hex.substr(2 * i, 2), nullptr, 16));
+    if (to_hex(identity) != hex) return core::fail(Errc::io, "bad identity");
     return identity;
+}
+
+/// Every rank has one node, and the logs are where a job of this identity puts them.
+core::Status check(Marker const& marker)
+{
+    auto const directory = "tapioca-" + to_hex(marker.identity);
+    std::set<std::uint32_t> seen;
+    for (auto const& node : marker.nodes) {
+        std::filesystem::path const path(node.directory);
+        if (!path.is_absolute() || path.filename() != directory)
+            return core::fail(Errc::io, fmt::format("{}: no directory of this job's logs", node.directory));
+        for (auto const rank : node.ranks)
+            if (rank >= marker.ranks || !seen.insert(rank).second)
+                return core::fail(Errc::io, fmt::format("rank {} has no place in it", rank));
+        if (node.ranks.empty()) return core::fail(Errc::io, fmt::format("{}: a node without ranks", node.host));
+    }
+    if (marker.ranks == 0 || seen.size() != marker.ranks)
+        return core::fail(Errc::io, fmt::format("it names {} of {} ranks", seen.size(), marker.ranks));
+    return {};
 }
 
 }  // namespace
@@ -115,12 +136,15 @@ try {
     if (!identity) return refuse(identity.error().text);
     marker.identity = *identity;
     marker.ranks = json.at("ranks").get<std::uint32_t>();
-    marker.mapping = json.at("mapping").get<std::string>() == "node" ? Mapping::node : Mapping::process;
+    auto const mapping = json.at("mapping").get<std::string>();
+    if (mapping != "node" && mapping != "process") return refuse("bad mapping");
+    marker.mapping = mapping == "node" ? Mapping::node : Mapping::process;
     marker.tier = json.at("tier").get<std::string>();
     marker.target = json.at("target").get<std::string>();
     for (auto const& node : json.at("nodes"))
         marker.nodes.push_back({node.at("host").get<std::string>(), node.at("directory").get<std::string>(),
                                 node.at("ranks").get<std::vector<std::uint32_t>>()});
+    if (auto const sound = check(marker); !sound) return refuse(sound.error().text);
     for (std::size_t i = 0; i < 2; ++i)
         marker.flushed = std::max(
             marker.flushed, epoch_in(std::string_view(text).substr(first_line.size() + i * slot_bytes, slot_bytes)));
@@ -133,6 +157,7 @@ core::Result<Descriptor> create_marker(Marker const& marker)
 {
     auto file = create_private(marker_path(marker.target));
     if (!file) return file;
+    (void)hold_alone(*file);
     auto json = Json{{"identity", to_hex(marker.identity)},
                      {"ranks", marker.ranks},
                      {"mapping", marker.mapping == Mapping::node ? "node" : "process"},

@@ -86,6 +86,7 @@ core::Result<Writer> Writer::join(Place const& place, std::uint32_t rank)
 core::Status Writer::attach()
 {
     seed_ = seed_of(head_);
+    hold(meta_);
     auto page = Mapped::of(meta_.get(), 0, head_bytes, true);
     if (!page) return tl::unexpected(page.error());
     first_page_ = std::move(*page);
