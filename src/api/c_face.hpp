@@ -9,16 +9,6 @@
 
 #include "api/state.hpp"
 
-namespace tapioca::api {
-
-struct Inside {
-    static FileState& of(File& file) { return *file.state_; }
-    static std::shared_ptr<FileState> const& shared(File const& file) { return file.state_; }
-    static StepState& of(Step& step) { return *step.state_; }
-};
-
-}  // namespace tapioca::api
-
 namespace tapioca::c {
 class Declared;
 }

@@ -66,10 +66,19 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
     return status;
 }
 
+/// What a recovery has no use for: settings that would keep the data out of the file, and the check of programs.
+void set_aside(Options& options)
+{
+    options.devnull.reset();
+    options.stage.reset();
+    options.check.reset();
+}
+
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
-    if (stage::has_marker(file.path)) return core::fail(Errc::invalid_state, stage::what_to_do(file.path));
+    if (!file.recovering && stage::has_marker(file.path))
+        return core::fail(Errc::invalid_state, stage::what_to_do(file.path));
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
                                   options.striping_factor.value_or(0)};
@@ -162,13 +171,13 @@ core::Status FileState::close_target()
     return status;
 }
 
-}  // namespace api
-
-File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options, MPI_Info info)
+std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
+                                     MPI_Info info, bool recovering)
 {
-    auto state = std::make_shared<api::FileState>();
+    auto state = std::make_shared<FileState>();
     state->path = path;
     state->mode = mode;
+    state->recovering = recovering;
     if (!comm::mpi_is_active())
         state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
     if (comm == MPI_COMM_NULL)
@@ -184,23 +193,24 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
 
     // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
     core::Status status;
-    auto const known = [&] { return state->pool->surroundings(api::wish_of(state->settings)); };
+    auto const known = [&] { return state->pool->surroundings(wish_of(state->settings)); };
     auto const tell = [&] {
-        auto const told = state->pool->broadcast(team.rank() == 0 ? api::pack(*state, status) : std::string());
+        auto const told = state->pool->broadcast(team.rank() == 0 ? pack(*state, status) : std::string());
         if (!told) state->raise("open", told.error());
-        state->raise_if("open", api::unpack(*state, *told));
+        state->raise_if("open", unpack(*state, *told));
     };
     if (team.rank() == 0) {
-        status = api::settle(*state, std::move(settings));
-        if (status && known()) status = api::open_first(*state);
+        status = settle(*state, std::move(settings));
+        if (recovering) set_aside(state->settings.options);
+        if (status && known()) status = open_first(*state);
     }
     tell();
     state->around = known();
     if (!state->around) {
-        auto found = state->pool->look_around(api::wish_of(state->settings));
+        auto found = state->pool->look_around(wish_of(state->settings));
         if (!found) state->raise("open", found.error());
         state->around = *found;
-        if (team.rank() == 0) status = api::open_first(*state);
+        if (team.rank() == 0) status = open_first(*state);
         tell();
     }
     if (auto const& described = state->around->machine->storage) machine::adopt(state->storage, *described);
@@ -209,12 +219,19 @@ File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const
 
     if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
     state->require_same("open", "the path", path);
-    state->require_same("open", "the mode", api::name(mode));
+    state->require_same("open", "the mode", name(mode));
     state->require_same("open", "the list of options given in code",
-                        fmt::format("[{}]", fmt::join(api::describe({options, {}}), ", ")));
-    state->staging = api::Staging::open(*state);
+                        fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
+    state->staging = Staging::open(*state);
     state->pool->opened();
-    return File(std::move(state));
+    return state;
+}
+
+}  // namespace api
+
+File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options, MPI_Info info)
+{
+    return File(api::open_file(comm, path, mode, options, info));
 }
 
 }  // namespace tapioca

@@ -47,6 +47,7 @@ public:
     Account account;
     std::unique_ptr<Staging> staging;  ///< if writes go to a log first
     bool open = false;
+    bool recovering = false;  ///< the marker and the logs are being dealt with
 
     /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
     target::Target* target();
@@ -135,6 +136,19 @@ private:
     double inside_ = 0;
 
     std::vector<std::uint64_t> received_;
+};
+
+/// What File::open() does. `recovering`: although there is a marker, and whatever the settings say, the file itself is
+/// written to.
+std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
+                                     MPI_Info info, bool recovering = false);
+
+/// How others reach what stands behind the public types.
+struct Inside {
+    static FileState& of(File& file) { return *file.state_; }
+    static std::shared_ptr<FileState> const& shared(File const& file) { return file.state_; }
+    static StepState& of(Step& step) { return *step.state_; }
+    static File file(std::shared_ptr<FileState> state) { return File(std::move(state)); }
 };
 
 /// Plans a step for what this rank moves. Collective.

@@ -1,0 +1,121 @@
+#include "stage/find.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+namespace tapioca::stage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "rank12" and "node3": the number, or nothing for other names.
+std::optional<std::uint64_t> number_in(std::string const& name)
+{
+    if (!name.starts_with("rank") && !name.starts_with("node")) return {};
+    auto const digits = name.substr(4);
+    if (digits.empty() || digits.size() > 10) return {};
+    if (!std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) return {};
+    return std::stoull(digits);
+}
+
+/// The logs in a directory, in the order of their ranks or nodes.
+std::vector<Sought> logs_in(fs::path const& directory)
+{
+    std::vector<std::pair<std::uint64_t, Sought>> found;
+    std::error_code error;
+    for (auto const& entry : fs::directory_iterator(directory, error)) {
+        auto const name = entry.path().stem().string();
+        auto const number = number_in(name);
+        if (number && entry.path().extension() == ".meta") found.push_back({*number, {{directory, name}, {}, {}}});
+    }
+    std::sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<Sought> logs;
+    for (auto& log : found) logs.push_back(std::move(log.second));
+    return logs;
+}
+
+/// Those in a directory, or in the jobs' directories in it.
+std::vector<Sought> logs_below(fs::path const& directory)
+{
+    auto logs = logs_in(directory);
+    if (!logs.empty()) return logs;
+    std::error_code error;
+    std::vector<fs::path> jobs;
+    for (auto const& entry : fs::directory_iterator(directory, error))
+        if (entry.path().filename().string().starts_with("tapioca-") && entry.is_directory(error))
+            jobs.push_back(entry.path());
+    std::sort(jobs.begin(), jobs.end());
+    for (auto const& job : jobs)
+        for (auto& log : logs_in(job)) logs.push_back(std::move(log));
+    return logs;
+}
+
+/// `path` without `ending`, if it has it.
+std::optional<std::string> without(std::string const& path, std::string const& ending)
+{
+    if (!path.ends_with(ending)) return {};
+    return path.substr(0, path.size() - ending.size());
+}
+
+}  // namespace
+
+std::vector<Sought> logs_in(Marker const& marker)
+{
+    std::vector<Sought> logs;
+    for (auto const& node : marker.nodes) {
+        auto const places = marker.logs_of(node);
+        for (std::size_t i = 0; i < places.size(); ++i)
+            logs.push_back({places[i], node.host,
+                            marker.mapping == Mapping::node ? node.ranks : std::vector<std::uint32_t>{node.ranks[i]}});
+    }
+    return logs;
+}
+
+core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker)
+{
+    if (head.identity == marker.identity && head.ranks == marker.ranks && head.mapping == marker.mapping &&
+        head.rank == sought.ranks.front())
+        return {};
+    return core::fail(Errc::io, sought.place.meta() + ": is not the log that the marker means");
+}
+
+bool is_here(Place const& place)
+{
+    struct stat found = {};
+    return ::stat(place.meta().c_str(), &found) == 0;
+}
+
+core::Result<Finding> find_logs(std::string const& path)
+{
+    Finding finding;
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+        finding.logs = logs_below(fs::path(path).lexically_normal());
+        if (finding.logs.empty()) return core::fail(Errc::not_found, path + ": there are no logs in this directory");
+        return finding;
+    }
+    auto log = without(path, ".meta");
+    if (!log) log = without(path, ".data");
+    if (log && fs::exists(path, error) && !has_marker(path)) {
+        fs::path const place(*log);
+        auto const parent = place.parent_path();
+        finding.logs.push_back({{parent.empty() ? "." : parent.string(), place.filename().string()}, {}, {}});
+        return finding;
+    }
+    finding.target = path;
+    if (auto const target = without(path, ".tapioca"); target && !has_marker(path)) finding.target = *target;
+    if (!has_marker(finding.target))
+        return core::fail(Errc::not_found, fmt::format("{}: nothing is staged: there is no {}", finding.target,
+                                                       marker_path(finding.target)));
+    auto marker = read_marker(finding.target);
+    if (!marker) return tl::unexpected(marker.error());
+    finding.marker = std::move(*marker);
+    finding.logs = logs_in(*finding.marker);
+    return finding;
+}
+
+}  // namespace tapioca::stage

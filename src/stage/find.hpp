@@ -1,0 +1,33 @@
+// Find: the logs that belong to a path as people give it: a target, a directory of logs, or one log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stage/marker.hpp"
+
+namespace tapioca::stage {
+
+/// A log, and what the marker says of it.
+struct Sought {
+    Place place;
+    std::string host;                  ///< empty without a marker
+    std::vector<std::uint32_t> ranks;  ///< empty without a marker
+};
+struct Finding {
+    std::optional<Marker> marker;
+    std::string target;  ///< with a marker: as it was given, without the marker's ending
+    std::vector<Sought> logs;
+};
+/// Local. Fails if there is nothing of that name, or no log.
+core::Result<Finding> find_logs(std::string const& path);
+
+/// All logs that a marker names.
+std::vector<Sought> logs_in(Marker const& marker);
+/// Fails if a log is not the one that the marker means.
+core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker);
+/// The file is there, for this user.
+bool is_here(Place const& place);
+
+}  // namespace tapioca::stage

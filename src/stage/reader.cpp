@@ -1,0 +1,256 @@
+// StageReader: streams of requests out of snapshots, which are taken again whenever they are used up.
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include <tapioca/stage.hpp>
+
+#include "stage/find.hpp"
+#include "stage/snapshot.hpp"
+
+namespace tapioca {
+
+namespace stage {
+
+struct Found {
+    std::size_t log;
+    Request request;
+};
+
+namespace {
+
+[[noreturn]] void raise(std::string const& path, core::Failure const& failure)
+{
+    throw Error(failure.code, -1, failure.sys_errno, path, "tapioca: " + failure.text);
+}
+
+StagedKind kind_of(Kind kind)
+{
+    return kind == Kind::contiguous ? StagedKind::contiguous
+           : kind == Kind::subarray ? StagedKind::subarray
+                                    : StagedKind::layout;
+}
+
+}  // namespace
+
+/// The logs, and how far each rank's requests were told.
+class Reading {
+public:
+    explicit Reading(std::string const& path) : path_(path)
+    {
+        auto finding = find_logs(path);
+        if (!finding) raise(path, finding.error());
+        for (auto const& sought : finding->logs) {
+            if (finding->marker && !is_here(sought.place)) {
+                missing_.push_back(sought.host + ":" + sought.place.meta());
+                continue;
+            }
+            auto snapshot = Snapshot::of(sought.place);
+            if (!snapshot) raise(path, snapshot.error());
+            if (auto status = snapshot->check_data_head(); !status && !snapshot->is_live()) raise(path, status.error());
+            if (finding->marker)
+                if (auto status = check_belongs(sought, snapshot->image().head(), *finding->marker); !status)
+                    raise(path, status.error());
+            logs_.push_back({std::move(*snapshot), {}, {}});
+            settle(logs_.back());
+        }
+        if (logs_.empty())
+            raise(path, {Errc::not_found, 0, -1, path + ": none of its logs is on this host: " + missing_.front()});
+        auto const& head = logs_.front().snapshot.image().head();
+        target_ = finding->marker ? finding->target : head.target;
+        ranks_ = head.ranks;
+    }
+
+    std::optional<StagedRequest> next()
+    {
+        if (auto request = advance()) return request;
+        for (auto& log : logs_) refresh(log);
+        at_ = 0;
+        return advance();
+    }
+
+    [[nodiscard]] bool finished() const
+    {
+        for (auto const& log : logs_)
+            if (log.snapshot.is_live()) return false;
+        return true;
+    }
+
+    [[nodiscard]] std::vector<std::byte> data(StagedRequest const& request) const
+    {
+        auto const& found = *request.found;
+        if (found.request.bare())
+            raise(path_,
+                  {Errc::invalid_state, 0, -1, "the request went to the target, and its data is not in the log"});
+        auto bytes = logs_.at(found.log).snapshot.data_of(found.request.note, request.generation);
+        if (!bytes) raise(path_, bytes.error());
+        return std::move(*bytes);
+    }
+
+    [[nodiscard]] std::string const& path() const { return path_; }
+    [[nodiscard]] std::string const& target() const { return target_; }
+    [[nodiscard]] std::uint32_t ranks() const { return ranks_; }
+    [[nodiscard]] std::vector<std::string> const& missing() const { return missing_; }
+
+private:
+    struct Stream {
+        Image::Cursor cursor;
+        bool broken = false;
+    };
+    struct Log {
+        Snapshot snapshot;
+        std::map<std::uint32_t, Stream> streams;  ///< by rank
+        std::vector<std::string> told;            ///< damage of the whole
+    };
+
+    /// The next request of the snapshots as they are.
+    std::optional<StagedRequest> advance()
+    {
+        for (; at_ < logs_.size(); ++at_) {
+            auto& log = logs_[at_];
+            for (auto const rank : log.snapshot.image().ranks()) {
+                auto& stream = log.streams[rank];
+                if (auto request = take(rank, stream)) return request;
+            }
+            tell_damage(log);
+        }
+        return {};
+    }
+
+    std::optional<StagedRequest> take(std::uint32_t rank, Stream& stream)
+    {
+        if (stream.broken) return {};
+        auto const& image = logs_[at_].snapshot.image();
+        std::string damage;
+        auto const bytes = image.next(rank, stream.cursor, damage);
+        if (bytes.empty() && damage.empty()) return {};
+        auto request =
+            bytes.empty() ? core::Result<Request>(core::fail(Errc::io, damage)) : decode(bytes, image.seed());
+        if (!request) {
+            stream.broken = true;
+            raise(path_, {Errc::io, 0, -1, logs_[at_].snapshot.place().meta() + ": " + request.error().text});
+        }
+        return told(rank, stream, std::move(*request));
+    }
+
+    StagedRequest told(std::uint32_t rank, Stream const& stream, Request request) const
+    {
+        StagedRequest result;
+        result.rank = rank;
+        result.generation = logs_[at_].snapshot.image().head().generation;
+        result.number = stream.cursor.entries - 1;
+        result.epoch = request.note.epoch;
+        result.variable = request.note.variable;
+        result.kind = kind_of(request.kind);
+        result.array = request.array;
+        result.begin = request.begin();
+        result.end = request.end();
+        result.bytes = request.note.data_bytes;
+        result.in_target = request.stored();
+        result.in_log = !request.bare();
+        result.found = std::make_shared<Found const>(Found{at_, std::move(request)});
+        return result;
+    }
+
+    /// Once for each: further calls go on behind it.
+    void tell_damage(Log& log)
+    {
+        auto const& damage = log.snapshot.image().damage();
+        if (log.told.size() >= damage.size()) return;
+        auto const what = damage[log.told.size()];
+        log.told.push_back(what);
+        raise(path_, {Errc::io, 0, -1, log.snapshot.place().meta() + ": " + what});
+    }
+
+    void refresh(Log& log) const
+    {
+        auto const before = log.snapshot.image().head();
+        if (auto status = log.snapshot.refresh(); !status) raise(path_, status.error());
+        auto const& now = log.snapshot.image().head();
+        if (now.identity != before.identity)
+            raise(path_, {Errc::io, 0, -1, log.snapshot.place().meta() + ": was replaced by another log"});
+        if (now.generation != before.generation) {
+            log.streams.clear();
+            log.told.clear();
+        }
+        settle(log);
+    }
+
+    /// An entry that is being written may look broken for a moment.
+    void settle(Log& log) const
+    {
+        for (int turn = 0; turn < (log.snapshot.is_live() ? 5 : 1); ++turn) {
+            bool sound = true;
+            for (auto const rank : log.snapshot.image().ranks()) {
+                auto const stream = log.streams.find(rank);
+                auto cursor = stream == log.streams.end() ? Image::Cursor() : stream->second.cursor;
+                std::string damage;
+                while (!log.snapshot.image().next(rank, cursor, damage).empty()) {}
+                sound = sound && damage.empty();
+            }
+            if (sound) return;
+            auto const generation = log.snapshot.image().head().generation;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1 << turn));
+            if (!log.snapshot.refresh()) return;
+            if (log.snapshot.image().head().generation != generation) log.streams.clear();
+        }
+    }
+
+    std::string path_;
+    std::string target_;
+    std::uint32_t ranks_ = 0;
+    std::vector<std::string> missing_;
+    std::vector<Log> logs_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace stage
+
+StageReader::StageReader(std::string const& path) : reading_(std::make_unique<stage::Reading>(path)) {}
+StageReader::StageReader(StageReader&&) noexcept = default;
+StageReader& StageReader::operator=(StageReader&&) noexcept = default;
+StageReader::~StageReader() = default;
+
+std::string const& StageReader::target() const noexcept
+{
+    return reading_->target();
+}
+
+std::uint32_t StageReader::ranks() const noexcept
+{
+    return reading_->ranks();
+}
+
+std::vector<std::string> const& StageReader::missing() const noexcept
+{
+    return reading_->missing();
+}
+
+std::optional<StagedRequest> StageReader::next()
+{
+    return reading_->next();
+}
+
+bool StageReader::finished() const
+{
+    return reading_->finished();
+}
+
+std::vector<StagedPiece> StageReader::pieces(StagedRequest const& request) const
+{
+    std::vector<StagedPiece> pieces;
+    pattern::Cursor cursor(request.found->request.layout);
+    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        for (std::int64_t i = 0; i < run.count; ++i)
+            pieces.push_back({run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride});
+    return pieces;
+}
+
+std::vector<std::byte> StageReader::data(StagedRequest const& request) const
+{
+    return reading_->data(request);
+}
+
+}  // namespace tapioca

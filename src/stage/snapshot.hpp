@@ -1,0 +1,45 @@
+// Snapshot: a log as it was at one moment. Read and never mapped: its writer may go on, and may truncate it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "stage/files.hpp"
+#include "stage/image.hpp"
+
+namespace tapioca::stage {
+
+class Snapshot {
+public:
+    /// Opens a log, which must be private to this user, and reads its entries.
+    static core::Result<Snapshot> of(Place const& place);
+    /// Reads the entries again. What image() gave is gone.
+    core::Status refresh();
+
+    [[nodiscard]] Place const& place() const { return place_; }
+    [[nodiscard]] Image const& image() const { return *image_; }
+    [[nodiscard]] std::uint64_t meta_bytes() const { return meta_.size(); }
+    /// The bytes of a request of the generation that was read, checked.
+    [[nodiscard]] core::Result<std::vector<std::byte>> data_of(Note const& note, std::uint64_t generation) const;
+    /// The head of NAME.data fits that of NAME.meta.
+    [[nodiscard]] core::Status check_data_head() const;
+    /// A process has it open for writing, as far as can be seen from here.
+    [[nodiscard]] bool is_live() const;
+
+private:
+    Snapshot(Place place, Descriptor meta, Descriptor data)
+        : place_(std::move(place)), meta_file_(std::move(meta)), data_file_(std::move(data))
+    {
+    }
+    core::Status load();
+    [[nodiscard]] core::Result<Head> head_now() const;
+
+    Place place_;
+    Descriptor meta_file_;
+    Descriptor data_file_;
+    std::vector<std::byte> meta_;
+    std::optional<Image> image_;
+};
+
+}  // namespace tapioca::stage
