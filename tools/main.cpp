@@ -7,6 +7,7 @@
 
 #include "info.hpp"
 #include "launch.hpp"
+#include "log.hpp"
 #include "plan.hpp"
 #include "run.hpp"
 
@@ -30,6 +31,8 @@ char const* const usage =
     "  tapioca calibrate [-n RANKS] [--mpiexec PROGRAM] [--platform NAME] [--dir DIR] [--tier TIER]...\n"
     "                    [--output FILE] [--force] [--quick]\n"
     "      measures links, tiers and the file system of DIR, and writes a file for TAPIOCA_PLATFORM\n"
+    "  tapioca log list|dump|verify|read|recover|discard [OPTIONS] PATH\n"
+    "      the logs of staged files (TAPIOCA_STAGE): what is in them, and what to do after a crash\n"
     "  tapioca bench [-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]\n"
     "      the cost of electing aggregators, beside communicators split one after the other\n"
     "  tapioca --version\n"
@@ -85,6 +88,7 @@ int main(int argc, char** argv)
     if (words[0] == "calibrate") return calibrate({words.begin() + 1, words.end()});
     if (words[0] == "run") return run({words.begin() + 1, words.end()});
     if (words[0] == "plan") return plan({words.begin() + 1, words.end()});
+    if (words[0] == "log") return log({words.begin() + 1, words.end()});
     if (words[0] == "info") return info({words.begin() + 1, words.end()});
     return fail(fmt::format("unknown command {}: try tapioca --help", words[0]));
 }

@@ -1,0 +1,36 @@
+// What the verbs of `tapioca log` find out about a log before they show it or remove it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tapioca/stage.hpp>
+
+#include "stage/find.hpp"
+#include "stage/snapshot.hpp"
+
+/// One log, as it is here and now.
+struct LogFacts {
+    tapioca::stage::Sought sought;
+    std::string target;
+    std::string host;
+    std::uint32_t ranks = 0;  ///< of the job
+    tapioca::stage::Mapping mapping = {};
+    std::uint64_t generation = 0;
+    std::uint64_t entries = 0;
+    std::uint64_t bytes = 0;    ///< of the requests' data
+    std::uint64_t waiting = 0;  ///< entries that are not known to be in the target
+    std::string state;          ///< one word or two
+    bool here = false;
+    bool live = false;
+    bool marked = false;  ///< the target's marker means this log
+    std::vector<std::string> damage;
+};
+/// Reads the entries of a log; with `data`, checks the checksums of what they stand for as well.
+LogFacts look_at(tapioca::stage::Sought const& sought, tapioca::stage::Marker const* marker, bool data);
+
+/// The logs of paths as people give them, each once.
+tapioca::core::Result<std::vector<LogFacts>> look_at_all(std::vector<std::string> const& paths, bool data);
+
+/// "rank 2, request 5: epoch 3, variable 0, 64 B: ..."
+std::string to_text(tapioca::StagedRequest const& request);

@@ -1,0 +1,312 @@
+// tapioca-recover: the MPI program behind `tapioca log recover`. One process is enough where it sees all logs.
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "api/state.hpp"
+#include "core/units.hpp"
+#include "deal.hpp"
+#include "progress.hpp"
+
+namespace {
+
+namespace api = tapioca::api;
+namespace comm = tapioca::comm;
+namespace core = tapioca::core;
+namespace stage = tapioca::stage;
+using recover::View;
+using tapioca::Errc;
+
+struct Arguments {
+    std::string target;
+    bool partial = false;
+    bool live = false;
+    bool parse_only = false;
+};
+
+int processes()
+{
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+int me()
+{
+    return comm::world_rank();
+}
+
+std::uint64_t sum(std::uint64_t value)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    return value;
+}
+
+/// All processes' lines, sorted, each once. Collective; the same everywhere.
+std::vector<std::string> gather(std::vector<std::string> const& mine)
+{
+    auto const text = fmt::format("{}\n", fmt::join(mine, "\n"));
+    std::set<std::string> all;
+    for (int p = 0; p < processes(); ++p) {
+        auto bytes = static_cast<std::uint64_t>(text.size());
+        MPI_Bcast(&bytes, 1, MPI_UINT64_T, p, MPI_COMM_WORLD);
+        auto from = p == me() ? text : std::string(bytes, '\0');
+        MPI_Bcast(from.data(), static_cast<int>(bytes), MPI_CHAR, p, MPI_COMM_WORLD);
+        for (std::size_t at = 0, end = 0; at < from.size(); at = end + 1) {
+            end = from.find('\n', at);
+            if (end > at) all.insert(from.substr(at, end - at));
+        }
+    }
+    return {all.begin(), all.end()};
+}
+
+/// "rank 3", "ranks 0 to 3", "ranks 0, 2 and 4".
+std::string to_text(std::vector<std::uint32_t> const& ranks)
+{
+    if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+    bool const row = ranks.back() - ranks.front() + 1 == ranks.size();
+    if (row) return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
+    return fmt::format("ranks {}", fmt::join(ranks, ", "));
+}
+
+/// A recovery, step by step. Every member function is collective.
+class Recovery {
+public:
+    explicit Recovery(Arguments const& arguments) : a_(arguments), progress_(me() == 0, arguments.live) {}
+
+    /// The same on every process.
+    core::Result<int> run()
+    {
+        std::uint64_t const nothing = me() == 0 && !stage::has_marker(a_.target) ? 1 : 0;
+        if (sum(nothing) != 0) return say_nothing();
+        if (auto status = read_marker(); !status) return tl::unexpected(status.error());
+        look();
+        if (auto status = refuse_live(); !status) return tl::unexpected(status.error());
+        read_logs();
+        if (!tell_problems()) return 1;
+        if (auto status = write(); !status) return tl::unexpected(status.error());
+        if (auto status = clean_up(); !status) return tl::unexpected(status.error());
+        return 0;
+    }
+
+private:
+    core::Result<int> say_nothing() const
+    {
+        core::Status found;
+        if (me() == 0 && ::access(a_.target.c_str(), F_OK) != 0) found = core::fail_errno(errno, a_.target);
+        if (auto status = comm::agree(MPI_COMM_WORLD, found); !status) return tl::unexpected(status.error());
+        if (me() == 0) fmt::print("{}: nothing to recover\n", a_.target);
+        return 0;
+    }
+
+    core::Status read_marker()
+    {
+        auto marker = stage::read_marker(a_.target);
+        core::Status status;
+        if (!marker) status = tl::unexpected(marker.error());
+        if (status && me() == 0) {  // for as long as this lasts
+            auto held = stage::open_private(stage::marker_path(a_.target), true);
+            if (!held)
+                status = tl::unexpected(held.error());
+            else if (!stage::hold_alone(*held))
+                status = core::fail(Errc::invalid_state,
+                                    a_.target + ": a job that is running, or another recovery, has the file open");
+            else
+                marker_file_ = std::move(*held);
+        }
+        if (status = comm::agree(MPI_COMM_WORLD, status); !status) return status;
+        marker_ = std::move(*marker);
+        logs_ = stage::logs_in(marker_);
+        return {};
+    }
+
+    /// Finds out who sees what, and deals it out.
+    void look()
+    {
+        std::vector<View> mine;
+        for (auto const& log : logs_) {
+            std::string why;
+            mine.push_back(recover::look(log, marker_, why));
+            if (mine.back() == View::refused) refused_.push_back(why);
+        }
+        views_.resize(mine.size() * static_cast<std::size_t>(processes()));
+        MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, views_.data(),
+                      static_cast<int>(mine.size()), MPI_BYTE, MPI_COMM_WORLD);
+        dealt_ = recover::deal(logs_, views_, processes());
+    }
+
+    [[nodiscard]] bool seen_as(std::size_t log, View view) const
+    {
+        for (std::size_t at = log; at < views_.size(); at += logs_.size())
+            if (views_[at] == view) return true;
+        return false;
+    }
+
+    [[nodiscard]] core::Status refuse_live() const
+    {
+        for (std::size_t log = 0; log < logs_.size(); ++log)
+            if (seen_as(log, View::in_use))
+                return core::fail(Errc::invalid_state,
+                                  fmt::format("{}: {} on {} is being written: the job is still running", a_.target,
+                                              logs_[log].place.meta(), logs_[log].host));
+        return {};
+    }
+
+    /// What this process was dealt, checked. What is wrong goes to problems_.
+    void read_logs()
+    {
+        content_.after(marker_.flushed);
+        std::vector<std::string> wrong = refused_;
+        for (std::size_t log = 0; log < logs_.size(); ++log) {
+            std::vector<std::uint32_t> mine;
+            auto const& takers = dealt_[log].takers;
+            for (std::size_t i = 0; i < takers.size(); ++i)
+                if (takers[i] == me()) mine.push_back(logs_[log].ranks[i]);
+            if (mine.empty()) continue;
+            if (auto status = content_.add(logs_[log].place, mine); !status) wrong.push_back(status.error().text);
+        }
+        progress_.begin("checking", content_.bytes());
+        auto const bad = content_.verify([&](std::uint64_t bytes) { progress_.add(bytes); });
+        progress_.end();
+        wrong.insert(wrong.end(), content_.damage().begin(), content_.damage().end());
+        wrong.insert(wrong.end(), bad.begin(), bad.end());
+        damage_ = gather(wrong);
+    }
+
+    [[nodiscard]] bool is_missing(std::size_t log) const
+    {
+        return dealt_[log].takers.empty() && !seen_as(log, View::refused);
+    }
+    [[nodiscard]] bool is_damaged(std::size_t log) const
+    {
+        auto const& place = logs_[log].place;
+        return std::any_of(damage_.begin(), damage_.end(), [&](std::string const& line) {
+            return line.starts_with(place.meta()) || line.starts_with(place.data());
+        });
+    }
+
+    /// False if that is the end of it.
+    [[nodiscard]] bool tell_problems() const
+    {
+        std::size_t missing = 0;
+        for (std::size_t log = 0; log < logs_.size(); ++log) {
+            if (!is_missing(log)) continue;
+            ++missing;
+            if (me() == 0)
+                fmt::print(stderr, "missing: {}: {} ({})\n", logs_[log].host, logs_[log].place.meta(),
+                           to_text(logs_[log].ranks));
+        }
+        for (auto const& line : damage_)
+            if (me() == 0) fmt::print(stderr, "damaged: {}\n", line);
+        bool const sound = missing == 0 && damage_.empty();
+        if (sound || a_.partial) return true;
+        if (me() == 0)
+            fmt::print(stderr,
+                       "tapioca: {}: {} of {} logs are missing, {} things are damaged: nothing was changed. Start a "
+                       "process on every host, or recover the rest with --partial\n",
+                       a_.target, missing, logs_.size(), damage_.size());
+        return false;
+    }
+
+    core::Status write()
+    try {
+        auto const state = api::open_file(MPI_COMM_WORLD, a_.target, tapioca::Mode::update, {}, MPI_INFO_NULL, true);
+        auto file = api::Inside::file(state);
+        progress_.begin("writing", content_.bytes());
+        auto const status = api::replay(state, content_, [&](std::uint64_t bytes) { progress_.add(bytes); });
+        progress_.end();
+        if (!status) return status;
+        file.sync();
+        file.close();
+        return {};
+    } catch (tapioca::Error const& error) {
+        std::string text = error.what();
+        if (text.starts_with("tapioca: ")) text = text.substr(9);
+        return core::fail(error.code(), text);
+    }
+
+    /// The marker first: without logs it would ask for what is done.
+    core::Status clean_up()
+    {
+        auto const requests = sum(content_.requests());
+        auto const bytes = sum(content_.bytes());
+        core::Status status;
+        if (me() == 0) status = stage::remove_marker(a_.target);
+        if (status = comm::agree(MPI_COMM_WORLD, status); !status) return status;
+        std::uint64_t removed = 0;
+        for (std::size_t log = 0; log < logs_.size(); ++log) {
+            if (dealt_[log].takers.empty() || dealt_[log].takers.front() != me() || is_damaged(log)) continue;
+            core::keep_first(status, stage::remove_log(logs_[log].place));
+            ++removed;
+        }
+        status = comm::agree(MPI_COMM_WORLD, status);
+        for (auto const& node : marker_.nodes) stage::remove_directory(node.directory);
+        removed = sum(removed);
+        if (me() != 0) return status;
+        fmt::print("{}: recovered {} requests with {} of {} ranks; removed {} of {} logs and the marker\n", a_.target,
+                   requests, core::format_bytes(bytes), marker_.ranks, removed, logs_.size());
+        for (std::size_t log = 0; log < logs_.size(); ++log)
+            if (is_damaged(log)) fmt::print("left as it is: {}\n", logs_[log].place.meta());
+        return status;
+    }
+
+    Arguments const& a_;
+    recover::Progress progress_;
+    stage::Marker marker_;
+    stage::Descriptor marker_file_;
+    std::vector<stage::Sought> logs_;
+    std::vector<std::string> refused_;
+    std::vector<View> views_;
+    std::vector<recover::Dealt> dealt_;
+    stage::Content content_;
+    std::vector<std::string> damage_;
+};
+
+int fail(std::string const& what, int status)
+{
+    fmt::print(stderr, "tapioca log recover: {}\n", what);
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Arguments a;
+    a.live = ::isatty(STDERR_FILENO) != 0;
+    CLI::App app("Brings the logs of a staged file that was not closed into the file, and removes them.");
+    app.name("tapioca log recover");
+    app.add_option("TARGET", a.target, "the file")->required();
+    app.add_flag("--partial", a.partial, "go on without logs that are missing or damaged: what they had is lost");
+    app.add_flag("--live", a.live, "redraw one progress line");
+    app.add_flag("--parse-only", a.parse_only)->group("");
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        return fail(error.what(), 2);
+    }
+    if (a.parse_only) return 0;
+    constexpr std::string_view ending = ".tapioca";  // of the marker, which people may name as well
+    if (a.target.ends_with(ending) && !stage::has_marker(a.target)) a.target.resize(a.target.size() - ending.size());
+
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    int result = 0;
+    try {
+        auto const done = Recovery(a).run();
+        result = done ? *done : 1;
+        if (!done && me() == 0) fail(done.error().text, 1);
+    } catch (std::exception const& error) {  // on this process alone: memory
+        fail(error.what(), 1);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return result;
+}
