@@ -192,7 +192,7 @@ private:
             }
             if (sound) return;
             auto const generation = log.snapshot.image().head().generation;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1 << turn));
+            if (log.snapshot.is_live()) std::this_thread::sleep_for(std::chrono::milliseconds(1 << turn));
             if (!log.snapshot.refresh()) return;
             if (log.snapshot.image().head().generation != generation) log.streams.clear();
         }

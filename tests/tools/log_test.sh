@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# log_test.sh BIN CMAKE KILL_AT LAUNCHER...: tapioca log from a user's side, on logs of programs that did not close.
+set -euo pipefail
+verb=log
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verb.sh"
+kill_at=$3
+launcher=("${@:4}")
+unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+host=$(uname -n)
+
+staged() { # RANKS TARGET HOW [SETTING...]
+    local ranks=$1 target=$2 how=$3
+    shift 3
+    rm -f "$target"
+    env TAPIOCA_STAGE="ssd:$work/stage" "$@" "${launcher[@]}" -n "$ranks" "$bin/leave_log" "$target" "$how"
+}
+answered() { # STATUS REGULAR-EXPRESSION ARGUMENTS...
+    local wanted=$1 words=$2 status=0
+    shift 2
+    "$bin/tapioca" log "$@" >"$work/out" 2>&1 </dev/null || status=$?
+    [ $status -eq "$wanted" ] || fail "status $status from: tapioca log $*"
+    grep -qE -- "$words" "$work/out" || fail "no '$words' from: tapioca log $*"
+}
+same() { cmp "$1" "$2" >"$work/out" 2>&1 || fail "$3"; }
+nothing_left() { [ -z "$(ls -A stage)" ] && ! ls ./*.tapioca 2>/dev/null || fail "something is left: $(ls -A stage)"; }
+flip() { # FILE BYTE: another value there
+    local value
+    value=$(od -An -tu1 -j "$2" -N 1 "$1")
+    printf "\\$(printf %o $((value ^ 64)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+keep() { rm -rf kept && mkdir kept && cp -a got got.tapioca stage kept; }
+put_back() { rm -rf got got.tapioca stage && cp -a kept/. .; }
+
+mkdir stage
+staged 3 want close
+nothing_left
+
+# a job that ended without closing, recovered alone and by jobs of other sizes
+for mapping in process node; do
+    staged 3 got leave TAPIOCA_STAGE_MAPPING=$mapping
+    shown "got .* 3 .* $mapping +unfinished +$host +.*/stage/tapioca-" list got
+    shown "unfinished" list . stage
+    [ "$(grep -c unfinished out)" -eq "$(ls stage/*/*.meta | wc -l)" ] || fail "a log is listed twice"
+    shown '"state": "unfinished"' list --json stage
+    shown "sound: .* requests" verify got
+    shown 'rank 1, request 2: .* subarray of \[24, 24\] at 3000, .* start \[8, 3\], count \[8, 9\], stride \[1, 2\]' dump got
+    shown '"kind": "layout"' dump --json stage
+    keep
+    status=0
+    staged 3 other close >out 2>&1  # others may go on meanwhile
+    "${launcher[@]}" -n 2 "$bin/leave_log" "$work/got" close >out 2>&1 || status=$?
+    [ $status -ne 0 ] && grep -q "run \`tapioca log recover" out || fail "a file that is not recovered was opened"
+    shown "recovered 24 requests" recover got
+    same want got "recovered alone: not the same file"
+    shown "nothing to recover" recover got
+    same want got "recovered twice: not the same file"
+    nothing_left
+    for ranks in 2 5; do
+        put_back
+        "${launcher[@]}" -n $ranks "$bin/tapioca" log recover got >out 2>&1 || fail "recovering with $ranks processes"
+        [ "$(grep -c 'recovered 24 requests' out)" -eq 1 ] || fail "no answer with $ranks processes"
+        same want got "recovered by $ranks processes: not the same file"
+        nothing_left
+    done
+    put_back
+    TAPIOCA_STAGE="ssd:$work/stage" TAPIOCA_DEVNULL=1 TAPIOCA_CHECK=1 "$bin/tapioca" log recover got.tapioca >out
+    same want got "recovered with settings of a program: not the same file"
+    nothing_left
+done
+
+# flushed in part
+staged 3 got flush
+shown "recovered 12 requests" recover got
+same want got "recovered after a flush: not the same file"
+
+# killed before calls that change something, all those at the end among them, and run again
+staged 2 want close LEAVE_MUCH=3000000
+staged 2 got leave LEAVE_MUCH=3000000
+keep
+KILL_COUNT=$work/count LD_PRELOAD="$kill_at" "$bin/tapioca-recover" got >out
+same want got "not killed: not the same file"
+calls=$(sort -n count | tail -n 1)
+[ "$calls" -gt 10 ] || fail "only $calls calls"
+for at in 1 2 $((calls / 4)) $((calls / 2)) $((calls * 3 / 4)) $(seq $((calls - 8)) "$calls"); do
+    put_back
+    { KILL_AT=$at LD_PRELOAD="$kill_at" "$bin/tapioca-recover" got; } >out 2>&1 && fail "not killed at call $at"
+    shown "recovered|nothing to recover" recover got
+    same want got "killed at call $at: not the same file"
+    [ ! -e got.tapioca ] || fail "killed at call $at: the marker is left"
+done
+rm -rf stage/*
+
+# logs that are missing or damaged, one after the other
+staged 3 want close
+staged 3 got leave
+keep
+rank1=$(ls "$PWD"/stage/*/rank1.meta)
+data1=${rank1%meta}data
+stopped() { # REGULAR-EXPRESSION
+    answered 1 "$1" recover got
+    grep -q "nothing was changed" out || fail "not said that nothing was changed"
+    [ ! -s got ] && [ -e got.tapioca ] || fail "something was changed"
+}
+rm "$rank1" "$data1"
+stopped "^missing: $host: $rank1 \(rank 1\)$"
+[ "$(grep -c ^missing out)" -eq 1 ] || fail "not one missing"
+answered 1 "^missing: $host: $rank1" verify got
+shown "recovered 16 requests .* removed 2 of 3 logs" recover got --partial
+put_back
+flip "$data1" 4100
+stopped "^damaged: $data1: rank 1: entry 0: .* checksum"
+answered 1 "^damaged: rank 1: entry 0: .*do not have their checksum" verify "$rank1"
+shown "left as it is: $rank1" recover --partial got
+[ -e "$rank1" ] || fail "the damaged log was removed"
+shown "no marker" list stage
+shown "removed 1 logs" discard --yes stage
+nothing_left
+put_back
+flip "$rank1" $((4096 + 40 + 64 + 20))
+stopped "^damaged: $rank1: rank 1: entry 1"
+shown "recovered 17 requests" recover --partial got
+put_back
+rm "$data1"
+stopped "^damaged: $data1: No such file"
+put_back
+truncate -s 3000 "$rank1"
+stopped "^damaged: $rank1: .*ends too early"
+put_back
+printf '\002' | dd of="$rank1" bs=1 seek=8 conv=notrunc status=none
+stopped "^damaged: $rank1: .* version 2, .* reads version 1"
+put_back
+chmod 0666 "$rank1"
+stopped "^damaged: $rank1: others may write it"
+put_back
+cp "${rank1%1.meta}2.meta" "$rank1"
+stopped "^damaged: $rank1: is not the log that the marker means"
+put_back
+mv "$rank1" elsewhere && ln -s "$work/elsewhere" "$rank1"
+stopped "^damaged: $rank1: Too many levels of symbolic links"
+rm elsewhere
+put_back
+sed -i 's/"ranks": 3/"ranks": 4/' got.tapioca
+answered 1 "got.tapioca: it names 3 of 4 ranks" recover got
+put_back
+sed -i '$d' got.tapioca
+answered 1 "got.tapioca: .*parse error" recover got
+shown "removed 0 logs and the marker" discard --yes got
+rm -rf stage/*
+put_back
+
+# a request's data
+"$bin/tapioca" log read got --rank 1 --request 4 --output data
+[ "$(stat -c %s data)" -eq 1000 ] && cmp -n 100 -i 0:1000 data want || fail "not the data of the request"
+"$bin/tapioca" log read "$rank1" --rank 1 --request 4 | cmp - data || fail "not the same from the file"
+answered 1 "rank 1 has no request 99" read got --rank 1 --request 99
+[ "$("$bin/tapioca" log read got --rank 2 | wc -l)" -eq 8 ] || fail "not eight requests"
+! "$bin/tapioca" log read got --rank 1 --request 0 --output /nope/x >out 2>&1 || fail "wrote to nowhere"
+
+# discarding asks
+status=0
+echo n | "$bin/tapioca" log discard got >out || status=$?
+[ $status -eq 1 ] && grep -q "24 requests are lost" out && [ -e got.tapioca ] || fail "discarded without consent"
+refused_dir=$(dirname "$rank1")
+answered 1 "belongs to .*/got: say tapioca log discard" discard --yes "$refused_dir"
+echo y | "$bin/tapioca" log discard got >out || fail "not discarded"
+nothing_left
+shown "nothing to discard" discard got
+
+# while it is written
+mkfifo ready
+staged 2 got live >ready &
+job=$!
+read -r _ <ready
+shown " live " list got
+"$bin/tapioca" log read --follow got >followed 2>&1 &
+follower=$!
+answered 1 "has the file open|still running" recover got
+answered 1 "a running job" discard --yes got
+shown "sound" verify got
+sleep 0.3
+touch got.go
+wait $job
+wait $follower || fail "following failed: $(cat followed)"
+[ "$(grep -c 'request .: epoch' followed)" -ge 8 ] || fail "followed: $(cat followed)"
+rm got.go
+nothing_left
+
+# bad input
+refused "no such\|nothing is staged" dump nope
+refused "nothing is staged" verify want
+shown "nothing to discard" discard stage
+refused "unknown command frob" frob
+refused "PATH is required" dump
+refused "not expected: --frob" list --frob
+refused "TARGET is required" recover
+refused "requires --rank" read want --request 1
+answered 1 "nope: No such file" recover nope
+shown "no logs" list stage
+"$bin/tapioca" log --help | grep -q recover || fail "no help"
+for each in list dump verify read recover discard; do
+    "$bin/tapioca" log $each --help | grep -q -e --help || fail "no help for $each"
+done
+echo "log_test: all as expected"
