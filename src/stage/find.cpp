@@ -30,7 +30,8 @@ std::vector<Sought> logs_in(fs::path const& directory)
     for (auto const& entry : fs::directory_iterator(directory, error)) {
         auto const name = entry.path().stem().string();
         auto const number = number_in(name);
-        if (number && entry.path().extension() == ".meta") found.push_back({*number, {{directory, name}, {}, {}}});
+        if (number && entry.path().extension() == ".meta")
+            found.push_back({*number, {{directory, name}, {}, {}, false}});
     }
     std::sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     std::vector<Sought> logs;
@@ -66,18 +67,29 @@ std::optional<std::string> without(std::string const& path, std::string const& e
 std::vector<Sought> logs_in(Marker const& marker)
 {
     std::vector<Sought> logs;
-    for (auto const& node : marker.nodes) {
-        auto const places = marker.logs_of(node);
-        for (std::size_t i = 0; i < places.size(); ++i)
-            logs.push_back({places[i], node.host,
-                            marker.mapping == Mapping::node ? node.ranks : std::vector<std::uint32_t>{node.ranks[i]}});
+    std::vector<Sought> beside;
+    for (std::size_t n = 0; n < marker.nodes.size(); ++n) {
+        auto const& node = marker.nodes[n];
+        if (marker.mapping == Mapping::node)
+            logs.push_back({{node.directory, log_name(marker.mapping, static_cast<std::uint32_t>(n))},
+                            node.host,
+                            node.ranks,
+                            false});
+        for (auto const rank : node.ranks) {
+            if (marker.mapping == Mapping::process)
+                logs.push_back({{node.directory, log_name(marker.mapping, rank)}, node.host, {rank}, false});
+            auto const place = overflow_place(marker.target, rank);
+            if (is_here(place)) beside.push_back({place, node.host, {rank}, true});
+        }
     }
+    logs.insert(logs.end(), beside.begin(), beside.end());
     return logs;
 }
 
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker)
 {
-    if (head.identity == marker.identity && head.ranks == marker.ranks && head.mapping == marker.mapping &&
+    auto const mapping = sought.beside ? Mapping::process : marker.mapping;
+    if (head.identity == marker.identity && head.ranks == marker.ranks && head.mapping == mapping &&
         head.rank == sought.ranks.front())
         return {};
     return core::fail(Errc::io, sought.place.meta() + ": is not the log that the marker means");
@@ -103,7 +115,7 @@ core::Result<Finding> find_logs(std::string const& path)
     if (log && fs::exists(path, error) && !has_marker(path)) {
         fs::path const place(*log);
         auto const parent = place.parent_path();
-        finding.logs.push_back({{parent.empty() ? "." : parent.string(), place.filename().string()}, {}, {}});
+        finding.logs.push_back({{parent.empty() ? "." : parent.string(), place.filename().string()}, {}, {}, false});
         return finding;
     }
     finding.target = path;

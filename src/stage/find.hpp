@@ -14,6 +14,7 @@ struct Sought {
     Place place;
     std::string host;                  ///< empty without a marker
     std::vector<std::uint32_t> ranks;  ///< empty without a marker
+    bool beside = false;               ///< beside the target: where a rank's log went on when its tier was full
 };
 struct Finding {
     std::optional<Marker> marker;
@@ -23,7 +24,7 @@ struct Finding {
 /// Local. Fails if there is nothing of that name, or no log.
 core::Result<Finding> find_logs(std::string const& path);
 
-/// All logs that a marker names.
+/// All logs that a marker names, and those beside the target that are there, behind the log that they go on from.
 std::vector<Sought> logs_in(Marker const& marker);
 /// Fails if a log is not the one that the marker means.
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker);

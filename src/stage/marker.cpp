@@ -140,7 +140,8 @@ try {
     if (mapping != "node" && mapping != "process") return refuse("bad mapping");
     marker.mapping = mapping == "node" ? Mapping::node : Mapping::process;
     marker.tier = json.at("tier").get<std::string>();
-    marker.target = json.at("target").get<std::string>();
+    (void)json.at("target").get<std::string>();  // for people: it may have another path on this host
+    marker.target = resolved(target);
     for (auto const& node : json.at("nodes"))
         marker.nodes.push_back({node.at("host").get<std::string>(), node.at("directory").get<std::string>(),
                                 node.at("ranks").get<std::vector<std::uint32_t>>()});

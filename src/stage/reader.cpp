@@ -1,4 +1,5 @@
 // StageReader: streams of requests out of snapshots, which are taken again whenever they are used up.
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -42,24 +43,17 @@ public:
     {
         auto finding = find_logs(path);
         if (!finding) raise(path, finding.error());
+        marker_ = std::move(finding->marker);
         for (auto const& sought : finding->logs) {
-            if (finding->marker && !is_here(sought.place)) {
+            if (marker_ && !is_here(sought.place))
                 missing_.push_back(sought.host + ":" + sought.place.meta());
-                continue;
-            }
-            auto snapshot = Snapshot::of(sought.place);
-            if (!snapshot) raise(path, snapshot.error());
-            if (auto status = snapshot->check_data_head(); !status && !snapshot->is_live()) raise(path, status.error());
-            if (finding->marker)
-                if (auto status = check_belongs(sought, snapshot->image().head(), *finding->marker); !status)
-                    raise(path, status.error());
-            logs_.push_back({std::move(*snapshot), {}, {}});
-            settle(logs_.back());
+            else
+                add(sought);
         }
         if (logs_.empty())
             raise(path, {Errc::not_found, 0, -1, path + ": none of its logs is on this host: " + missing_.front()});
         auto const& head = logs_.front().snapshot.image().head();
-        target_ = finding->marker ? finding->target : head.target;
+        target_ = marker_ ? finding->target : head.target;
         ranks_ = head.ranks;
     }
 
@@ -67,6 +61,7 @@ public:
     {
         if (auto request = advance()) return request;
         for (auto& log : logs_) refresh(log);
+        look_beside();
         at_ = 0;
         return advance();
     }
@@ -103,7 +98,47 @@ private:
         Snapshot snapshot;
         std::map<std::uint32_t, Stream> streams;  ///< by rank
         std::vector<std::string> told;            ///< damage of the whole
+        bool beside;                              ///< beside the target
     };
+
+    void add(Sought const& sought)
+    {
+        auto snapshot = Snapshot::of(sought.place);
+        if (!snapshot) raise(path_, snapshot.error());
+        if (auto status = snapshot->check_data_head(); !status && !snapshot->is_live()) raise(path_, status.error());
+        if (marker_)
+            if (auto status = check_belongs(sought, snapshot->image().head(), *marker_); !status)
+                raise(path_, status.error());
+        logs_.push_back({std::move(*snapshot), {}, {}, sought.beside});
+        settle(logs_.back());
+    }
+
+    /// Logs that have gone on beside the target since the last time. Each flush removes them.
+    void look_beside()
+    {
+        if (!marker_) return;
+        for (auto const& sought : logs_in(*marker_)) {
+            if (!sought.beside) continue;
+            auto const now = Snapshot::of(sought.place);
+            if (!now) continue;  // removed again
+            auto const known = std::any_of(logs_.begin(), logs_.end(), [&](Log const& log) {
+                return log.snapshot.place().meta() == sought.place.meta() &&
+                       log.snapshot.image().head().generation == now->image().head().generation;
+            });
+            if (!known) add(sought);
+        }
+    }
+
+    /// How many of a rank's requests come before those beside the target.
+    [[nodiscard]] std::uint64_t before(std::uint32_t rank) const
+    {
+        std::uint64_t entries = 0;
+        if (logs_[at_].beside)
+            for (auto const& log : logs_)
+                if (auto const stream = log.streams.find(rank); !log.beside && stream != log.streams.end())
+                    entries += stream->second.cursor.entries;
+        return entries;
+    }
 
     /// The next request of the snapshots as they are.
     std::optional<StagedRequest> advance()
@@ -140,7 +175,7 @@ private:
         StagedRequest result;
         result.rank = rank;
         result.generation = logs_[at_].snapshot.image().head().generation;
-        result.number = stream.cursor.entries - 1;
+        result.number = before(rank) + stream.cursor.entries - 1;
         result.epoch = request.note.epoch;
         result.variable = request.note.variable;
         result.kind = kind_of(request.kind);
@@ -202,6 +237,7 @@ private:
     std::string target_;
     std::uint32_t ranks_ = 0;
     std::vector<std::string> missing_;
+    std::optional<Marker> marker_;
     std::vector<Log> logs_;
     std::size_t at_ = 0;
 };

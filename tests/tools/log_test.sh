@@ -69,6 +69,20 @@ for mapping in process node; do
     nothing_left
 done
 
+# a tier that was full: logs go on beside the target
+for ranks in 1 2; do
+    staged 3 got leave TAPIOCA_STAGE_SIZE=1100K LEAVE_MUCH=3000000 2>out
+    ls got.tapioca.rank?.meta >out || fail "no log beside the target"
+    shown "sound" verify got
+    [ "$(grep -c sound out)" -eq 6 ] || fail "not six logs"
+    [ "$("$bin/tapioca" log read got --rank 2 | grep -c "request [0-8]:")" -eq 9 ] || fail "not nine requests"
+    "${launcher[@]}" -n $ranks "$bin/tapioca" log recover got >out 2>&1 || fail "recovering logs beside the target"
+    staged 3 more close LEAVE_MUCH=3000000
+    same more got "logs beside the target: not the same file"
+    nothing_left
+    rm more got
+done
+
 # flushed in part
 staged 3 got flush
 shown "recovered 12 requests" recover got

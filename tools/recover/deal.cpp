@@ -1,5 +1,6 @@
 #include "deal.hpp"
 
+#include <map>
 #include <vector>
 
 namespace recover {
@@ -41,17 +42,24 @@ std::vector<Dealt> deal(std::vector<stage::Sought> const& logs, std::vector<View
 {
     std::vector<std::uint64_t> load(static_cast<std::size_t>(processes));
     std::vector<Dealt> dealt(logs.size());
+    std::map<std::uint32_t, int> first;  // who takes a rank's log takes also what it goes on in
     for (std::size_t log = 0; log < logs.size(); ++log)
         for (std::size_t i = 0; i < logs[log].ranks.size(); ++i) {
             int taker = -1;
             for (int p = 0; p < processes; ++p) {
                 bool const sees = views[static_cast<std::size_t>(p) * logs.size() + log] == View::here;
+                auto const before = first.find(logs[log].ranks[i]);
+                if (sees && before != first.end() && before->second == p) {
+                    taker = p;
+                    break;
+                }
                 if (sees && (taker < 0 || load[static_cast<std::size_t>(p)] < load[static_cast<std::size_t>(taker)]))
                     taker = p;
             }
             if (taker < 0) break;
             ++load[static_cast<std::size_t>(taker)];
             dealt[log].takers.push_back(taker);
+            first.emplace(logs[log].ranks[i], taker);
         }
     return dealt;
 }
