@@ -156,7 +156,7 @@ core::Result<stage::Descriptor> make_marker(FileState const& file, Common const&
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
-    return stage::create_marker(marker);
+    return stage::create_marker(marker, durable_of(file) != stage::Durable::sync);
 }
 
 void warn(std::string const& text)

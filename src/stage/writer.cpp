@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -48,7 +49,10 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
     auto meta = create_private(place.meta());
     if (!meta) return tl::unexpected(meta.error());
     auto data = create_private(place.data());
-    if (!data) return tl::unexpected(data.error());
+    if (!data) {
+        (void)::unlink(place.meta().c_str());
+        return tl::unexpected(data.error());
+    }
     head.version = format_version;
     head.bytes = head_bytes;
     head.meta_block = meta_block_bytes;
@@ -81,6 +85,16 @@ core::Result<Writer> Writer::join(Place const& place, std::uint32_t rank)
     Writer writer(place, std::move(*meta), std::move(*data), *head, rank);
     if (auto status = writer.attach(); !status) return tl::unexpected(status.error());
     return writer;
+}
+
+core::Status Writer::move_to(Place const& place)
+{
+    // NAME.meta last, which is what a recovery looks for.
+    for (auto const file : {&Place::data, &Place::meta})
+        if (::rename((place_.*file)().c_str(), (place.*file)().c_str()) != 0)
+            return core::fail_errno(errno, (place.*file)());
+    place_ = place;
+    return {};
 }
 
 core::Status Writer::attach()

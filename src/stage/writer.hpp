@@ -18,6 +18,9 @@ public:
     /// The log of another rank of this node, which shares it.
     static core::Result<Writer> join(Place const& place, std::uint32_t rank);
 
+    /// Gives the log another place in the same file system, over what is there.
+    core::Status move_to(Place const& place);
+
     /// Most bytes that this rank may have in it.
     void limit(std::uint64_t bytes) { limit_ = bytes; }
 
