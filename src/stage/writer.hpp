@@ -53,7 +53,8 @@ private:
     core::Status attach();
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
     /// Where the counter stood before `bytes` were dealt.
-    core::Result<std::uint64_t> deal(std::uint64_t Counters::*counter, std::uint64_t bytes);
+    core::Result<std::uint64_t> deal_block(std::uint64_t bytes);
+    core::Result<std::uint64_t> deal_data(std::uint64_t bytes);
     core::Status make_room_for_entries(std::uint64_t bytes);
     core::Status add_block(std::uint64_t bytes);
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
