@@ -1,10 +1,11 @@
 // crash_worker SEED TARGET STAGE DIRECTORY: writes a staged file as the seed says, to be killed meanwhile. Each rank
 // writes its process id to DIRECTORY/pid.RANK, and to DIRECTORY/progress.RANK which calls it has begun and which have
-// returned. What it wrote outlives the process, since it went to the kernel.
+// returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the middle.
 //
 // crash_worker open TARGET: opens the file and closes it; says why if it cannot.
 #include <mpi.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -79,10 +80,13 @@ void run(std::uint64_t seed, std::string const& target, std::string const& stage
     diary.begin(0);
     auto file = File::open(MPI_COMM_WORLD, target, scenario.create ? Mode::create : Mode::update, scenario.options);
     diary.end(0);
+    auto const* const dying = std::getenv("CRASH_RANK");
+    bool const dies = dying && std::atoi(dying) == rank;
     std::vector<Step> steps;
     for (auto const& job : scenario.jobs)
         steps.push_back(file.declare(pattern_of(job[static_cast<std::size_t>(rank)])));
     for (std::size_t number = 1; number <= scenario.calls.size(); ++number) {
+        if (dies && number > scenario.calls.size() / 2) ::kill(::getpid(), SIGKILL);
         diary.begin(number);
         auto const& call = scenario.calls[number - 1];
         switch (call.kind) {
