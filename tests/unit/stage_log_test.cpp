@@ -381,10 +381,12 @@ TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
     fill(*writer);
     auto const seed = seed_of(writer->head());
     int const fd = ::open(place.meta().c_str(), O_RDWR | O_CLOEXEC);
+    auto const second = head_bytes + meta_block_bytes;  // from where a size that wraps around leads back to the first
+    ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(second + meta_block_bytes)), 0);
     for (auto const bytes : {UINT64_MAX - meta_block_bytes + 1, std::uint64_t{1} << 63, std::uint64_t{1} << 61}) {
-        Block block{block_magic, 0, bytes, 0, 0, 0};
+        Block block{block_magic, 0, bytes, 1, 6, 0};
         seal(block, seed);
-        ASSERT_TRUE(write_all(fd, head_bytes, std::as_bytes(std::span(&block, 1))));
+        ASSERT_TRUE(write_all(fd, second, std::as_bytes(std::span(&block, 1))));
         Content content;
         EXPECT_TRUE(content.add(place));
         EXPECT_FALSE(content.damage().empty());
