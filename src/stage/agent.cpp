@@ -38,9 +38,7 @@ struct Agent::Source {
     /// The bytes of a request. Null if they are not there, or not yet.
     [[nodiscard]] std::byte const* data_of(Note const& entry) const
     {
-        if ((entry.flags & flag_bare) || entry.position < head_bytes ||
-            entry.position + entry.data_bytes > data.bytes())
-            return nullptr;
+        if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
         return data.data() + entry.position;
     }
 

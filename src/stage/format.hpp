@@ -88,8 +88,7 @@ enum class Kind : std::uint8_t {
     subarray = 2,    ///< as it was declared: element size, then shape, start, count and stride of every dimension
     layout = 3,      ///< loops and a list, in bytes: what views and lists of extents become
 };
-inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes are in the target already
-inline constexpr std::uint8_t flag_bare = 2;    ///< and not in the log
+inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes went to the target as well, at once
 
 /// The beginning of an entry; that of a contiguous request is no more than this.
 struct Entry {
@@ -135,7 +134,6 @@ struct Request {
     pattern::Layout layout;  ///< of all kinds: where in the file, and where in the request's data
 
     [[nodiscard]] bool stored() const { return note.flags & flag_stored; }
-    [[nodiscard]] bool bare() const { return note.flags & flag_bare; }
     [[nodiscard]] std::int64_t begin() const;
     [[nodiscard]] std::int64_t end() const;
 };

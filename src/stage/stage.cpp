@@ -87,10 +87,9 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     ++totals.through;
     if (auto status = through(); !status) return status;
     widen(write);
-    // Without this note, older bytes of the log would win at the next flush.
+    // Else older bytes of the log would win at the next flush.
     return append([&](Writer& writer) {
-        auto const* const data = keep_data_ ? write.data : nullptr;
-        return writer.append_stored(write.variable, write.shift, data, epoch_, write.number);
+        return writer.append_stored(write.variable, write.shift, write.data, epoch_, write.number);
     });
 }
 

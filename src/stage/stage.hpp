@@ -39,10 +39,8 @@ public:
     };
     /// Logs a request.
     core::Status write(Write const& write);
-    /// Notes a request that `through` writes to the target, because it should not wait.
+    /// Logs a request that `through` writes to the target as well, because others should see it at once.
     core::Status write_through(Write const& write, std::function<core::Status()> const& through);
-    /// With the data in the log as well: somebody else may write older bytes over it before the next flush.
-    void keep_data_of_stored(bool keep) { keep_data_ = keep; }
 
     [[nodiscard]] bool empty() const { return entries() == 0; }
     /// From the first to behind the last byte that is in the log.
@@ -91,7 +89,6 @@ private:
     std::int64_t begin_ = pattern::no_offset;
     std::int64_t end_ = 0;
     bool warned_ = false;
-    bool keep_data_ = false;
     bool named_ = false;  ///< the files' names are durable
 
     // what look() found out, as of so many entries

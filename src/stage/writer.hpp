@@ -25,7 +25,7 @@ public:
     /// appended, if the log is full.
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
                         std::uint64_t epoch, std::uint32_t number);
-    /// Notes that a request's bytes are in the target already; with its data, where that is given.
+    /// The same for a request whose bytes went to the target at once.
     core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
                                std::uint64_t epoch, std::uint32_t number);
     /// Makes what was appended survive the machine. `parent`: the new names as well.
