@@ -71,8 +71,9 @@ core::Status Stage::write(Write const& write)
     Watch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
-    auto const status = append(
-        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch_, write.number); });
+    auto const status = append([&](Writer& writer) {
+        return writer.append(write.variable, write.shift, write.data, epoch_of(write), write.number);
+    });
     if (!status) return status;
     widen(write);
     bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
@@ -90,7 +91,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     // Without this note, older bytes of the log would win at the next flush.
     return append([&](Writer& writer) {
         auto const* const data = keep_data_ ? write.data : nullptr;
-        return writer.append_stored(write.variable, write.shift, data, epoch_, write.number);
+        return writer.append_stored(write.variable, write.shift, data, epoch_of(write), write.number);
     });
 }
 
