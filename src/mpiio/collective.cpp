@@ -217,6 +217,9 @@ bool OpenFile::agree_to_serve()
 Outcome OpenFile::serve(Request const& request)
 {
     Within const within;
+    if (first_handle_ && !first_handle_->has_stage()) first_handle_.reset();  // it was closed
+    if (first_handle_ && is_staged())
+        return request.direction == Direction::write ? write_staged(request, true) : read_over(request);
     if (is_staged()) {
         staging().advance();
         if (request.direction == Direction::write) return write_staged(request, true);

@@ -1,7 +1,6 @@
 // OpenFile: opening, views, hints, closing. What a collective call does is in collective.cpp.
 #include "mpiio/open_file.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -133,14 +132,13 @@ std::shared_ptr<OpenFile> remove(MPI_File handle)
     return file;
 }
 
-bool staged_here(std::string const& path)
+std::shared_ptr<OpenFile> staged_here(std::string const& path)
 {
-    auto const wanted = stage::resolved(path);
     auto& all = files();
     std::shared_lock const lock(all.mutex);
-    return std::any_of(all.map.begin(), all.map.end(), [&](auto const& known) {
-        return known.second->has_stage() && stage::resolved(known.second->path_) == wanted;
-    });
+    for (auto const& [handle, file] : all.map)
+        if (file->has_stage() && stage::resolved(file->path_) == stage::resolved(path)) return file;
+    return nullptr;
 }
 
 void warn(std::string const& text)
@@ -185,6 +183,9 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     first_ = rank == 0;
+    int ranks = 0;
+    PMPI_Comm_size(comm, &ranks);
+    alone_ = ranks == 1;
     auto const path = path_of(name);
     path_ = absolute(path.value_or(name));
     struct stat file = {};
@@ -204,6 +205,8 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
 
 void OpenFile::start()
 {
+    if (alone_) first_handle_ = staged_here(path_);
+    if (first_handle_) return seat_->settle(*bench_);
     auto const settings = environment();
     if (!settings || !settings->options.stage || !may_stage()) return;
     Within const within;

@@ -36,7 +36,7 @@ struct Outcome {
     bool served = false;
     int error = MPI_SUCCESS;
     std::int64_t bytes = 0;
-    bool told = false;                        ///< the error is the MPI library's: its handler has been called
+    bool told = false;                             ///< the error is the MPI library's: its handler has been called
     std::optional<pattern::Access> unlogged = {};  ///< of a write to be passed on: what to note() after it
 };
 
@@ -97,7 +97,9 @@ private:
     struct Decision;
 
     [[nodiscard]] bool has_stage() const;
+    [[nodiscard]] api::FileState& logged() const;
     [[nodiscard]] api::Staging& staging() const;
+    [[nodiscard]] std::mutex& log() const;
     [[nodiscard]] bool may_stage() const;
     [[nodiscard]] bool fits_stage() const;
     [[nodiscard]] bool identify();
@@ -114,7 +116,7 @@ private:
     void move_pointer(Request const& request, Part const& part);
     int failed(core::Failure const& failure);
     void tell(std::string const& text);
-    friend bool staged_here(std::string const& path);
+    friend std::shared_ptr<OpenFile> staged_here(std::string const& path);
 
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
@@ -137,6 +139,7 @@ private:
     MPI_Info hints_ = MPI_INFO_NULL;
     std::uint64_t device_ = 0, inode_ = 0;  ///< on rank 0: what the MPI library opened
     bool first_ = false;                    ///< this is rank 0
+    bool alone_ = false;                    ///< and the only one
     bool atomic_ = false;
     std::string refusal_;  ///< why this rank wants everything passed on
     bool agreed_ = false;  ///< the ranks have told each other of that
@@ -154,8 +157,9 @@ private:
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
 
-    std::mutex log_;          ///< held while the log is used: threads may write at the same time
-    bool views_fit_ = false;  ///< all ranks' views can be staged
+    mutable std::mutex log_;                  ///< held while the log is used: threads may write at the same time
+    std::shared_ptr<OpenFile> first_handle_;  ///< of the same file, whose log is used: this one is of one rank alone
+    bool views_fit_ = false;                  ///< all ranks' views can be staged
     Recent recent_;
     int late_ = MPI_SUCCESS;  ///< what went wrong where no call could say so, for close()
     bool told_ = false;       ///< that a flush failed
@@ -165,8 +169,8 @@ private:
 std::shared_ptr<OpenFile> find(MPI_File handle);
 void enter(MPI_File handle, std::shared_ptr<OpenFile> file);
 std::shared_ptr<OpenFile> remove(MPI_File handle);
-/// Whether this process has the file open through another handle, with a stage.
-bool staged_here(std::string const& path);
+/// The handle through which this process has the file open with a stage, if it has.
+std::shared_ptr<OpenFile> staged_here(std::string const& path);
 
 /// Whether the environment, which is the same for all ranks, turns everything off; a bad setting does, and is told
 /// once.

@@ -53,13 +53,25 @@ bool OpenFile::has_stage() const
     return file_ && api::Inside::shared(*file_)->staging;
 }
 
+/// The file as the engine has it open, with the log. @pre is_staged() or has_stage()
+api::FileState& OpenFile::logged() const
+{
+    return *api::Inside::shared(first_handle_ ? *first_handle_->file_ : *file_);
+}
+
 api::Staging& OpenFile::staging() const
 {
-    return *api::Inside::shared(*file_)->staging;
+    return *logged().staging;
+}
+
+std::mutex& OpenFile::log() const
+{
+    return first_handle_ ? first_handle_->log_ : log_;
 }
 
 bool OpenFile::is_staged() const
 {
+    if (first_handle_) return first_handle_->has_stage() && fits_stage();
     return has_stage() && views_fit_ && !atomic_;
 }
 
@@ -133,7 +145,7 @@ try {
 Outcome OpenFile::write_staged(Request const& request, bool collective)
 {
     auto part = look_at(request);
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
     if (!part.obstacle.empty() && collective) return write_past_the_log(request, part);
     if (!part.obstacle.empty()) {
@@ -144,9 +156,10 @@ Outcome OpenFile::write_staged(Request const& request, bool collective)
     if (found) {
         if (part.packed)
             pattern::pack(part.memory, static_cast<std::byte const*>(request.buffer), 0, part.bytes, part.data);
-        auto const few = api::Inside::of(*file_).settings.options.stage_through.value_or(through_by_default);
-        bool const at_once = !collective && static_cast<std::uint64_t>(part.bytes) < few;
-        stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
+        bool const with_others = collective && !first_handle_;
+        auto const few = logged().settings.options.stage_through.value_or(through_by_default);
+        bool const at_once = atomic_ || (!with_others && static_cast<std::uint64_t>(part.bytes) < few);
+        stage::Stage::Write const write{found->variable, found->shift, part.data, 0, with_others};
         auto const status = at_once ? staging().write_through(write) : staging().write(write);
         if (!status) outcome = {true, class_of(status.error().code, status.error().sys_errno), 0};
     }
@@ -166,7 +179,7 @@ Outcome OpenFile::write_past_the_log(Request const& request, Part const& part)
     MPI_Count bytes = 0;
     PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     outcome.bytes = bytes;
-    if (auto const error = enter(part.access, true); error != MPI_SUCCESS) outcome = {true, error, bytes};
+    if (auto const error = enter(part.access, !first_handle_); error != MPI_SUCCESS) outcome = {true, error, bytes};
     return outcome;
 }
 
@@ -187,7 +200,7 @@ int OpenFile::enter(pattern::Access const& access, bool collective)
 int OpenFile::note(pattern::Access const& access)
 {
     Within const within;
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     return is_staged() ? enter(access, false) : MPI_SUCCESS;
 }
 
@@ -207,7 +220,7 @@ bool OpenFile::concerns_log(Part const& part)
     auto const& stage = staging().stage();
     if (!part.obstacle.empty() || part.bytes == 0 || stage.empty() || part.access.origin >= stage.end()) return false;
     if (part.end > stage.begin()) return true;
-    auto* const target = api::Inside::of(*file_).target();
+    auto* const target = logged().target();
     auto const size = target ? target->size().value_or(0) : 0;
     return part.end > static_cast<std::int64_t>(size);
 }
@@ -215,7 +228,7 @@ bool OpenFile::concerns_log(Part const& part)
 /// What is in the file, with this rank's own staged bytes over it; zeros where there is nothing. Local.
 core::Status OpenFile::load(std::int64_t offset, std::span<std::byte> to)
 {
-    auto& file = api::Inside::of(*file_);
+    auto& file = logged();
     auto& stage = staging().stage();
     auto const end = offset + static_cast<std::int64_t>(to.size());
     std::int64_t logged = 0;
@@ -236,14 +249,14 @@ core::Status OpenFile::load(std::int64_t offset, std::span<std::byte> to)
 /// An independent read: passed on, unless this rank's log has to do with it. Local.
 Outcome OpenFile::read_over(Request const& request)
 {
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     auto part = look_at(request);
     auto const found = concerns_log(part) ? variable_of(part) : std::nullopt;
     if (!found) {
         calls_.passed(request.call);
         return {};
     }
-    auto* const target = api::Inside::of(*file_).target();
+    auto* const target = logged().target();
     auto const in_file = target ? static_cast<std::int64_t>(target->size().value_or(0)) : 0;
     auto const size = std::max(in_file, staging().stage().end());
     Outcome outcome{true, MPI_SUCCESS, 0};
@@ -266,7 +279,7 @@ int OpenFile::flush_before(Request const& request)
 {
     auto const part = look_at(request);
     bool const reads = part.obstacle.empty() && part.bytes > 0;
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     auto const status =
         staging().flush_before_read(reads ? part.access.origin : pattern::no_offset, reads ? part.end : 0);
     return status ? MPI_SUCCESS : failed(status.error());
@@ -274,11 +287,11 @@ int OpenFile::flush_before(Request const& request)
 
 int OpenFile::flush(bool durable)
 {
-    if (!has_stage()) return MPI_SUCCESS;
+    if (first_handle_ ? !is_staged() : !has_stage()) return MPI_SUCCESS;
     Within const within;
-    std::lock_guard const lock(log_);
-    staging().advance();
-    auto const status = staging().flush(durable);
+    std::lock_guard const lock(log());
+    if (!first_handle_) staging().advance();
+    auto const status = first_handle_ ? spill(0, pattern::no_offset) : staging().flush(durable);
     return status ? MPI_SUCCESS : failed(status.error());
 }
 
@@ -288,9 +301,9 @@ int OpenFile::settle()
     Within const within;
     std::array<std::int64_t, 2> values = {fits_stage() ? 1 : 0, reopen_ ? 0 : 1};
     {
-        std::lock_guard const lock(log_);
+        std::lock_guard const lock(log());
         staging().advance();
-        if (!api::Inside::of(*file_).pool->least(values)) return MPI_ERR_OTHER;
+        if (!logged().pool->least(values)) return MPI_ERR_OTHER;
     }
     views_fit_ = values[0] == 1;
     if (values[1] == 0) {
@@ -304,14 +317,14 @@ int OpenFile::settle()
 std::int64_t OpenFile::staged_end()
 {
     if (!is_staged()) return 0;
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     return staging().stage().end();
 }
 
 /// Writes this rank's own staged bytes of [begin, end) to the file, ahead of the flush. Local.
 core::Status OpenFile::spill(std::int64_t begin, std::int64_t end)
 {
-    auto& file = api::Inside::of(*file_);
+    auto& file = logged();
     auto* const target = file.target();
     if (!target) return file.target_status();
     core::Status status;
@@ -325,9 +338,9 @@ int OpenFile::lengthen()
 {
     if (!is_staged()) return MPI_SUCCESS;
     Within const within;
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     auto const end = staging().stage().end();
-    auto* const target = api::Inside::of(*file_).target();
+    auto* const target = logged().target();
     if (end == 0 || (target && static_cast<std::int64_t>(target->size().value_or(0)) >= end)) return MPI_SUCCESS;
     auto const status = spill(end - 1, end);
     return status ? MPI_SUCCESS : class_of(status.error().code, status.error().sys_errno);
@@ -338,7 +351,7 @@ OpenFile::Shared OpenFile::before_shared(Direction direction)
     Shared shared;
     if (!is_staged()) return shared;
     Within const within;
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(log());
     shared.error = PMPI_File_get_position_shared(handle_, &shared.position);
     if (shared.error != MPI_SUCCESS || direction == Direction::write) return shared;
     auto const status = spill(view_.offset_of(shared.position * etype_bytes_), pattern::no_offset);
