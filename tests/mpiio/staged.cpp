@@ -356,6 +356,31 @@ void write_something(std::string const& name)
         require_part(found, rank * region + i * 10'000, noise(10'000, i), "the contents of " + name);
 }
 
+/// One rank's hints are enough, from the first collective access on; new hints make a new log.
+void hints()
+{
+    std::string const stage = std::getenv("TAPIOCA_STAGE");
+    ::unsetenv("TAPIOCA_STAGE");
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    if (rank == 0) MPI_Info_set(info, "tapioca_stage", stage.c_str());
+    MPI_File file = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_WORLD, "hints", new_file, info, &file), "open");
+    write_at(file, rank * region, noise(100'000, 1));
+    write_at_all(file, rank * region + 50'000, noise(100'000, 2));
+    require(::access("hints.tapioca", F_OK) == 0, "the file is staged");
+    if (rank == 1) MPI_Info_set(info, "tapioca_nbaggr", "1");
+    right(MPI_File_set_info(file, info), "set_info");
+    write_at_all(file, rank * region + 120'000, noise(100'000, 3));
+    close_file(file);
+    MPI_Info_free(&info);
+    ::setenv("TAPIOCA_STAGE", stage.c_str(), 1);
+    auto wanted = noise(100'000, 1);
+    put(wanted, 50'000, noise(100'000, 2));
+    put(wanted, 120'000, noise(100'000, 3));
+    require_part(read_file("hints"), rank * region, wanted, "what was written");
+}
+
 void no_directory()
 {
     Setting const stage("TAPIOCA_STAGE", "ssd:/no/such/directory");
@@ -412,6 +437,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"errors_are_local", errors_are_local},
     {"two_handles", two_handles},
     {"handles_of_one_rank", handles_of_one_rank},
+    {"hints", hints},
     {"no_directory", no_directory},
     {"full_stage", full_stage},
     {"full_target", full_target},
