@@ -33,7 +33,7 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
         ++facts.entries;
         facts.bytes += request->note.data_bytes;
         if (request->note.epoch > flushed) ++facts.waiting;
-        if (!data) continue;
+        if (!data || request->gone()) continue;
         auto const checked = log.data_of(request->note, image.head().generation);
         if (!checked) facts.damage.push_back(fmt::format("rank {}: entry {}: {}", rank, number, checked.error().text));
     }

@@ -302,14 +302,14 @@ core::Status Staging::write(stage::Stage::Write const& write)
 {
     auto status = stage_.write(write);
     warn_if_full();
-    core::keep_first(failed_, status);
+    if (write.collective) core::keep_first(failed_, status);
     return status;
 }
 
 core::Status Staging::write_through(stage::Stage::Write const& write)
 {
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
-    core::keep_first(failed_, status);
+    if (write.collective) core::keep_first(failed_, status);
     return status;
 }
 
@@ -452,6 +452,20 @@ core::Status Staging::drain(stage::Content& content)
     return status;
 }
 
+core::Status Staging::flush(bool durable)
+{
+    auto const status = flush(durable, false);
+    return status ? tell_failures() : status;
+}
+
+/// What went wrong on some rank since the last time, for all to hear. Collective.
+core::Status Staging::tell_failures()
+{
+    auto const status = file_.pool->agree(failed_);
+    failed_ = {};
+    return status;
+}
+
 core::Status Staging::flush(bool durable, bool closing)
 {
     engine::Stopwatch const watch(flushing_);
@@ -473,10 +487,7 @@ core::Status Staging::flush(bool durable, bool closing)
             "; what was staged is still in the log: `tapioca log recover {}` brings it "
             "into the file later",
             stage::resolved(file_.path));
-        return status;
     }
-    status = pool.agree(failed_);
-    failed_ = {};
     return status;
 }
 
@@ -515,7 +526,8 @@ core::Status Staging::close()
     status = pool.agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     removed_ = status.has_value();
-    return status;
+    auto const failures = tell_failures();
+    return status ? failures : status;
 }
 
 std::string Staging::account()

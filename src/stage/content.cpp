@@ -75,12 +75,13 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
             if (entry.epoch <= after_) continue;
-            if (!log->data_of(entry)) {
+            if (!(entry.flags & flag_gone) && !log->data_of(entry)) {
                 stream.sound = cursor.entries - 1;
                 what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
                 break;
             }
             ++requests_;
+            any_gone_ = any_gone_ || (entry.flags & flag_gone);
             bytes_ += entry.data_bytes;
         }
         if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
@@ -143,15 +144,21 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
     Merge merge(base);
     merge.expect(requests_);
-    each(first, last, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
-        auto const* const data = stream.log->data_of(entry);
-        if (entry.kind == Kind::contiguous)
+    // What is gone is gone, also if that became known in a later epoch.
+    auto const until = any_gone_ ? UINT64_MAX - 1 : last;
+    each(first, until, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+        bool const gone = entry.flags & flag_gone;
+        if (entry.epoch > last && !gone) return;
+        auto const* const data = gone ? nullptr : stream.log->data_of(entry);
+        if (!gone && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
         auto request = decode(bytes, stream.log->image->seed());
-        if (request)
-            merge.add(std::move(request->layout), data);
-        else
+        if (!request)
             damage_.push_back(stream.log->place.meta() + ": " + request.error().text);
+        else if (gone)
+            merge.leave_out(std::move(request->layout));
+        else
+            merge.add(std::move(request->layout), data);
     });
     auto const left_out = pattern::Variable::from_extents(0, done);
     for (auto const& layout : left_out.layouts()) merge.leave_out(layout);
@@ -181,7 +188,7 @@ std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> cons
                 bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
                                           request.error().text));
                 stream.sound = number;
-            } else if (checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
+            } else if (!request->gone() && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
                                           log.place.data(), stream.rank, number, entry.data_bytes, entry.position));
                 stream.sound = number;

@@ -62,6 +62,7 @@ private:
     std::uint64_t requests_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<std::string> damage_;
+    bool any_gone_ = false;
 };
 
 }  // namespace tapioca::stage

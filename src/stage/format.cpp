@@ -259,9 +259,9 @@ core::Result<Entry> decode_entry(std::span<std::byte const> bytes, std::uint64_t
         return bad("an entry's size makes no sense");
     if (checksum_of_entry(bytes.first(entry.bytes), seed) != entry.checksum)
         return bad("an entry's checksum does not fit");
-    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || (entry.flags & ~flag_stored) != 0 ||
-        entry.offset < 0 || entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes ||
-        entry.epoch == 0 || entry.epoch >= most_bytes || entry.reserved != 0)
+    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || entry.flags > flag_gone || entry.offset < 0 ||
+        entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes || entry.epoch == 0 ||
+        entry.epoch >= most_bytes || entry.reserved != 0)
         return bad("an entry has values that no program writes");
     if (entry.kind == Kind::contiguous && (entry.bytes != sizeof entry || entry.dimensions != 0 ||
                                            static_cast<std::uint64_t>(entry.offset) + entry.data_bytes >= most_bytes))

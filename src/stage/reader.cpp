@@ -76,6 +76,7 @@ public:
     [[nodiscard]] std::vector<std::byte> data(StagedRequest const& request) const
     {
         auto const& found = *request.found;
+        if (found.request.gone()) raise(path_, {Errc::invalid_state, 0, -1, "the request went to the target only"});
         auto bytes = logs_.at(found.log).snapshot.data_of(found.request.note, request.generation);
         if (!bytes) raise(path_, bytes.error());
         return std::move(*bytes);

@@ -71,8 +71,9 @@ core::Status Stage::write(Write const& write)
     Watch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
-    auto const status = append(
-        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch_, write.number); });
+    auto const status = append([&](Writer& writer) {
+        return writer.append(write.variable, write.shift, write.data, epoch_of(write), write.number);
+    });
     if (!status) return status;
     widen(write);
     bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
@@ -89,8 +90,14 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     widen(write);
     // Else older bytes of the log would win at the next flush.
     return append([&](Writer& writer) {
-        return writer.append_stored(write.variable, write.shift, write.data, epoch_, write.number);
+        return writer.append_stored(write.variable, write.shift, write.data, epoch_of(write), write.number);
     });
+}
+
+core::Status Stage::forget(pattern::Variable const& variable, std::int64_t shift)
+{
+    if (empty()) return {};
+    return append([&](Writer& writer) { return writer.append_gone(variable, shift, epoch()); });
 }
 
 bool Stage::take_warning()

@@ -184,16 +184,21 @@ core::Status Writer::store(std::uint64_t position, std::span<std::byte const> by
 core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note)
 {
     note.data_bytes = variable.bytes();
-    note.data_checksum = checksum_of(data, note.data_bytes);
-    auto const position = make_room_for_data(note.data_bytes);
-    if (!position) return tl::unexpected(position.error());
-    note.position = *position;
+    note.position = data_at_;
+    if (data) {
+        note.data_checksum = checksum_of(data, note.data_bytes);
+        auto const position = make_room_for_data(note.data_bytes);
+        if (!position) return tl::unexpected(position.error());
+        note.position = *position;
+    }
     auto const entries = encode(variable, shift, note, seed_);
     if (entries.size() > UINT32_MAX)
         return core::fail(Errc::unsupported, "a list of so many extents does not fit the log");
     if (auto status = make_room_for_entries(entries.size()); !status) return status;
-    if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
-    data_at_ = note.position + note.data_bytes;
+    if (data) {
+        if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
+        data_at_ = note.position + note.data_bytes;
+    }
     // Entries appear one after the other, each with its first eight bytes; the data is there by then.
     std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t at = 0; at < entries.size();) {
@@ -227,6 +232,14 @@ core::Status Writer::append_stored(pattern::Variable const& variable, std::int64
     note.variable = number;
     note.flags = flag_stored;
     return append(variable, shift, data, note);
+}
+
+core::Status Writer::append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch)
+{
+    Note note;
+    note.epoch = epoch;
+    note.flags = flag_gone;
+    return append(variable, shift, nullptr, note);
 }
 
 core::Status Writer::sync(bool parent)
