@@ -109,10 +109,9 @@ int list(std::vector<std::string> const& words)
 
 Json to_json(tapioca::StagedRequest const& request, std::vector<tapioca::StagedPiece> const& pieces)
 {
-    Json json{{"rank", request.rank},    {"request", request.number},    {"generation", request.generation},
-              {"epoch", request.epoch},  {"variable", request.variable}, {"bytes", request.bytes},
-              {"begin", request.begin},  {"end", request.end},           {"in_target", request.in_target},
-              {"in_log", request.in_log}};
+    Json json{{"rank", request.rank},   {"request", request.number},    {"generation", request.generation},
+              {"epoch", request.epoch}, {"variable", request.variable}, {"bytes", request.bytes},
+              {"begin", request.begin}, {"end", request.end},           {"in_target", request.in_target}};
     auto const& array = request.array;
     if (request.kind == tapioca::StagedKind::contiguous) json["kind"] = "contiguous";
     if (request.kind == tapioca::StagedKind::subarray) {

@@ -32,8 +32,8 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
         }
         ++facts.entries;
         facts.bytes += request->note.data_bytes;
-        if (request->note.epoch > flushed && !request->bare()) ++facts.waiting;
-        if (!data || request->bare()) continue;
+        if (request->note.epoch > flushed) ++facts.waiting;
+        if (!data || request->gone()) continue;
         auto const checked = log.data_of(request->note, image.head().generation);
         if (!checked) facts.damage.push_back(fmt::format("rank {}: entry {}: {}", rank, number, checked.error().text));
     }
@@ -149,9 +149,7 @@ std::string to_text(tapioca::StagedRequest const& request)
                            fmt::join(array.start, ", "), fmt::join(array.count, ", "));
         if (!array.stride.empty()) form += fmt::format(", stride [{}]", fmt::join(array.stride, ", "));
     }
-    auto const* const where = !request.in_target ? ""
-                              : request.in_log   ? ", also in the target"
-                                                 : ", in the target only";
+    auto const* const where = request.in_target ? ", also in the target" : "";
     return fmt::format("rank {}, request {}: epoch {}, variable {}, {} B to [{}, {}): {}{}", request.rank,
                        request.number, request.epoch, request.variable, request.bytes, request.begin, request.end, form,
                        where);

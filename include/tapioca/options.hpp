@@ -42,6 +42,8 @@ struct Options {
     std::optional<std::string> stage_sync;  ///< when the log is made durable: `write`, `collective` or `sync` (default)
     std::optional<std::string> stage_drain;   ///< `off` (default), `on`, or bytes a second: drain in the background
     std::optional<std::uint64_t> stage_size;  ///< bytes of log a process may have; default: what the tier has
+    /// Drop-in library: independent writes below so many bytes go to the file at once; default 64 KiB.
+    std::optional<std::uint64_t> stage_through;
     // what happens around it
     std::optional<bool> devnull;        ///< gather, but do not write
     std::optional<bool> check;          ///< check that ranks agree and do not overlap; slow

@@ -44,8 +44,7 @@ struct StagedRequest {
     std::int64_t begin = 0;   ///< its first byte in the file
     std::int64_t end = 0;     ///< behind its last
     std::uint64_t bytes = 0;  ///< of its data
-    bool in_target = false;   ///< the bytes are in the target already
-    bool in_log = true;       ///< the log has the data; otherwise only the target does
+    bool in_target = false;   ///< the bytes went to the target as well, at once
 
     std::shared_ptr<stage::Found const> found;  ///< for the reader
 };

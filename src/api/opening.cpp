@@ -172,7 +172,7 @@ core::Status FileState::close_target()
 }
 
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering)
+                                     MPI_Info info, bool recovering, bool may_stage)
 {
     auto state = std::make_shared<FileState>();
     state->path = path;
@@ -222,7 +222,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     state->require_same("open", "the mode", name(mode));
     state->require_same("open", "the list of options given in code",
                         fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
-    state->staging = Staging::open(*state);
+    if (may_stage) state->staging = Staging::open(*state);
     state->pool->opened();
     return state;
 }

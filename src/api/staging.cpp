@@ -251,7 +251,6 @@ void Staging::launch_agent()
     auto const wish = file_.settings.options.stage_drain.value_or("off");
     draining_ = wish != "off";
     if (!draining_) return;
-    stage_.keep_data_of_stored(true);
     auto const& team = file_.pool->team();
     if (team.node_rank() != 0) return;
     auto target = target::open_file(file_.path, target::Access::update);
@@ -303,14 +302,14 @@ core::Status Staging::write(stage::Stage::Write const& write)
 {
     auto status = stage_.write(write);
     warn_if_full();
-    core::keep_first(failed_, status);
+    if (write.collective) core::keep_first(failed_, status);
     return status;
 }
 
 core::Status Staging::write_through(stage::Stage::Write const& write)
 {
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
-    core::keep_first(failed_, status);
+    if (write.collective) core::keep_first(failed_, status);
     return status;
 }
 
@@ -352,26 +351,17 @@ private:
     core::Status window(std::uint64_t first, std::uint64_t last)
     {
         auto const batch = content_.batch(first, last);
-        auto const total = file_->pool->sum(pattern::summarise(batch.claims), {});
+        auto const total = file_->pool->sum(pattern::summarise(batch.variables), {});
         if (!total) return tl::unexpected(total.error());
         if (total->bytes == 0) return {};
         bool const apart = first == last || file_->pool->team().size() == 1 || total->dense() ||
-                           find_overlap(file_->pool->team(), batch.claims, *total).has_value();
+                           find_overlap(file_->pool->team(), batch.variables, *total).has_value();
         if (apart && done_.empty()) return run(batch);
         if (apart) return run(content_.batch(first, last, done_));
         done_.clear();
-        if (auto status = read_back(); !status) return status;
         auto const middle = first + (last - first) / 2;
         auto status = window(first, middle);
         return status ? window(middle + 1, last) : status;
-    }
-
-    /// What went past the log is in its place by now, and about to be overwritten by what is older.
-    core::Status read_back()
-    {
-        if (std::exchange(has_read_, true)) return {};
-        auto* const target = file_->target();
-        return file_->pool->agree(target ? content_.read_back(*target) : file_->target_status());
     }
 
     core::Status run(stage::Batch const& batch)
@@ -392,7 +382,6 @@ private:
     stage::Content& content_;
     std::vector<Extent> done_;
     Progress progress_;
-    bool has_read_ = false;
     std::uint64_t windows_ = 0;
 };
 
@@ -456,13 +445,24 @@ std::vector<Extent> Staging::pause_agent()
 core::Status Staging::drain(stage::Content& content)
 {
     std::vector<Extent> done;
-    if (draining_) {
-        done = pause_agent();
-        content.rewrite_stored();  // an agent may have written older bytes over them
-    }
+    if (draining_) done = pause_agent();
     Drain drain(file_.shared_from_this(), content, std::move(done), {});
     auto status = drain.all();
     windows_ += drain.windows();
+    return status;
+}
+
+core::Status Staging::flush(bool durable)
+{
+    auto const status = flush(durable, false);
+    return status ? tell_failures() : status;
+}
+
+/// What went wrong on some rank since the last time, for all to hear. Collective.
+core::Status Staging::tell_failures()
+{
+    auto const status = file_.pool->agree(failed_);
+    failed_ = {};
     return status;
 }
 
@@ -487,10 +487,7 @@ core::Status Staging::flush(bool durable, bool closing)
             "; what was staged is still in the log: `tapioca log recover {}` brings it "
             "into the file later",
             stage::resolved(file_.path));
-        return status;
     }
-    status = pool.agree(failed_);
-    failed_ = {};
     return status;
 }
 
@@ -529,7 +526,8 @@ core::Status Staging::close()
     status = pool.agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     removed_ = status.has_value();
-    return status;
+    auto const failures = tell_failures();
+    return status ? failures : status;
 }
 
 std::string Staging::account()

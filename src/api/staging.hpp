@@ -33,7 +33,7 @@ public:
 
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
-    core::Status flush(bool durable) { return flush(durable, false); }
+    core::Status flush(bool durable);
     /// The same if somebody's log may have bytes that somebody will read: [begin, end) here. Collective.
     core::Status flush_before_read(std::int64_t begin, std::int64_t end);
     /// Where the furthest byte in anybody's log ends. Collective.
@@ -57,17 +57,18 @@ private:
     core::Status drain(stage::Content& content);
     void launch_agent();
     std::vector<Extent> pause_agent();
+    core::Status tell_failures();
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
 
     FileState& file_;
     stage::Stage stage_;
     std::string tier_;
-    stage::Descriptor marker_;                 ///< on rank 0
-    bool draining_ = false;                    ///< in the background; the same on all ranks
-    std::unique_ptr<stage::Agent> agent_;      ///< then, on the first rank of each node
-    core::Status failed_;                      ///< this rank's first failure, for all to hear at the next flush
-    bool removed_ = false;                     ///< the log's files are gone
+    stage::Descriptor marker_;             ///< on rank 0
+    bool draining_ = false;                ///< in the background; the same on all ranks
+    std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node
+    core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush
+    bool removed_ = false;  ///< the log's files are gone
     std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
     std::uint64_t flushes_ = 0;
     std::uint64_t windows_ = 0;        ///< that flushes took

@@ -139,9 +139,9 @@ private:
 };
 
 /// What File::open() does. `recovering`: although there is a marker, and whatever the settings say, the file itself is
-/// written to.
+/// written to. Without `may_stage` the file gets no log, whatever the settings say. Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering = false);
+                                     MPI_Info info, bool recovering = false, bool may_stage = true);
 
 /// How others reach what stands behind the public types.
 struct Inside {

@@ -9,20 +9,10 @@
 #include "api/c_face.hpp"
 #include "mpiio/datatype.hpp"
 #include "mpiio/device_memory.hpp"
-#include "mpiio/open_file.hpp"
 #include "mpiio/originals.hpp"
+#include "mpiio/part.hpp"
 
 namespace tapioca::mpiio {
-
-struct OpenFile::Part {
-    std::string obstacle;  ///< why this rank cannot take part
-    std::int64_t bytes = 0;
-    MPI_Offset offset = 0;  ///< in etypes
-    pattern::Access access;
-    pattern::Typemap memory;
-    std::unique_ptr<std::byte[]> packed;  ///< where the memory has gaps
-    std::byte* data = nullptr;            ///< the bytes, packed
-};
 
 struct OpenFile::Decision {
     bool served = false;
@@ -56,6 +46,7 @@ try {
     return pattern::Variable::failed(core::fail(Errc::memory, error.what()));
 }
 
+constexpr char const* gone = "the file cannot be opened, or was renamed or replaced";
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 constexpr auto no_match = -any_shift;
 
@@ -91,9 +82,9 @@ OpenFile::Part OpenFile::look_closely(Request const& request) const
     if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return cannot("invalid arguments"), std::move(part);
 
     if (!is_committed(request.type, bench_->comm)) return cannot("a datatype that is not committed"), std::move(part);
-    auto const element = datatype_of(request.type);
-    if (!element) return cannot(element.error().text), std::move(part);
-    if (__builtin_mul_overflow(element->map.bytes(), static_cast<std::int64_t>(request.count), &part.bytes))
+    MPI_Count bytes = 0;
+    PMPI_Type_size_x(request.type, &bytes);
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(request.count), &part.bytes))
         return cannot("invalid arguments"), std::move(part);
 
     if (request.offset)
@@ -108,7 +99,10 @@ OpenFile::Part OpenFile::look_closely(Request const& request) const
     auto access = pattern::access_of(view_, from, part.bytes);
     if (!access) return cannot(access.error().text), std::move(part);
     part.access = std::move(*access);
+    part.end = view_.offset_of(from + part.bytes - 1) + 1;
 
+    auto const element = datatype_of(request.type);
+    if (!element) return cannot(element.error().text), std::move(part);
     part.memory = pattern::Typemap::loop(request.count, element->extent, element->map);
     auto* const base = static_cast<std::byte*>(request.buffer);
     part.data = base + part.memory.begin();
@@ -124,16 +118,18 @@ OpenFile::Part OpenFile::look_closely(Request const& request) const
 void OpenFile::give_up(std::string const& why)
 {
     off_ = why;
-    (void)close_engine();
+    close_engine();
 }
 
 /// Opens the file for the engine on all ranks, the same that the MPI library has open. Collective.
 bool OpenFile::open_engine()
 {
     try {
-        file_ = File::open(bench_->comm, path_, (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update, {}, hints_);
+        file_ = open_file();
     } catch (Error const& error) {
-        if (error.code() == Errc::setting) warn(error.what());
+        bool const marked =
+            error.code() == Errc::invalid_state;  // a log of the file is there: a dead job's, or our own
+        if (error.code() == Errc::setting || (marked && !staged_here(path_))) warn(error.what());
         give_up(error.what());
         return false;
     }
@@ -146,7 +142,9 @@ bool OpenFile::open_engine()
     auto const& storage = state.storage;
     conditions_ = fmt::format("{} {} {} {} {} {}", static_cast<int>(state.mode), storage.name, storage.block_bytes,
                               storage.stripe_bytes, storage.stripe_count, settings::pack(state.settings));
-    return true;
+    if (!has_stage() || identify()) return true;
+    give_up(gone);
+    return false;
 }
 
 /// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
@@ -191,7 +189,7 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     decision.reopen = values[hints] == 0;
     if (decision.reopen) return decision;
     identified_ = agreed(file);
-    if (!identified_) give_up("the file cannot be opened, or was renamed or replaced");
+    if (!identified_) give_up(gone);
     if (!identified_) return decision;
     decision.served = values[0] == 1;
     decision.empty = values[1] == 0;
@@ -219,10 +217,18 @@ bool OpenFile::agree_to_serve()
 Outcome OpenFile::serve(Request const& request)
 {
     Within const within;
+    if (first_handle_ && !first_handle_->has_stage()) first_handle_.reset();  // it was closed
+    if (first_handle_ && is_staged())
+        return request.direction == Direction::write ? write_staged(request, true) : read_over(request);
+    if (is_staged()) {
+        staging().advance();
+        if (request.direction == Direction::write) return write_staged(request, true);
+        if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
+    }
     Part part;
     Decision decision;
     do {
-        if (decision.reopen) (void)close_engine();
+        if (decision.reopen) close_engine();
         if (!agree_to_serve() || (!file_ && !open_engine())) {
             calls_.passed(request.call, off_);
             return {};
@@ -230,6 +236,7 @@ Outcome OpenFile::serve(Request const& request)
         part = look_at(request);
         decision = decide(part);
     } while (decision.reopen);
+    if (is_staged() && request.direction == Direction::write) return write_staged(request, true);  // from now on
     if (!decision.served) {
         calls_.passed(request.call, !off_.empty()           ? off_
                                     : part.obstacle.empty() ? "another rank's data"
@@ -242,8 +249,7 @@ Outcome OpenFile::serve(Request const& request)
         return outcome;
     }
     calls_.served(request.call);
-    if (!request.offset && part.bytes > 0)
-        PMPI_File_seek(handle_, part.offset + part.bytes / etype_bytes_, MPI_SEEK_SET);
+    move_pointer(request, part);
     return outcome;
 }
 
@@ -252,6 +258,7 @@ std::size_t OpenFile::declare(Part const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = api::declare(api::Inside::shared(*file_), {std::move(variable)});
+    step->past_the_log();  // what comes here comes after a flush
     auto& known = bench_->known;
     auto const place = known.size() < Bench::most_known ? known.size() : bench_->oldest++ % Bench::most_known;
     if (place == known.size()) known.emplace_back();

@@ -1,5 +1,6 @@
 // The functions that programs call in place of the MPI library's, under their MPI_ and their PMPI_ names: the Fortran
 // bindings of some MPIs reach the latter.
+#include <algorithm>
 #include <array>
 
 #include "comm/team.hpp"
@@ -18,12 +19,18 @@ void fill(MPI_Status* status, std::int64_t bytes)
     PMPI_Status_set_cancelled(status, 0);
 }
 
+/// Through the file's error handler, if it is an error.
+int raise(MPI_File file, int error)
+{
+    if (error != MPI_SUCCESS) PMPI_File_call_errhandler(file, error);
+    return error;
+}
+
 /// What the program gets for a call that was served, through the file's error handler.
 int answer(MPI_File file, Outcome const& outcome, MPI_Status* status)
 {
     fill(status, outcome.bytes);
-    if (outcome.error != MPI_SUCCESS) PMPI_File_call_errhandler(file, outcome.error);
-    return outcome.error;
+    return outcome.told ? outcome.error : raise(file, outcome.error);
 }
 
 /// A collective call: served, or passed on to the MPI library.
@@ -48,6 +55,7 @@ int begin(MPI_File file, Request const& request, PassOn pass_on)
             return MPI_ERR_OTHER;
         }
         auto const outcome = known->serve(request);
+        if (outcome.served && outcome.told && outcome.error != MPI_SUCCESS) return outcome.error;
         if (outcome.served) {
             known->split = outcome;
             return MPI_SUCCESS;
@@ -69,11 +77,90 @@ int end(MPI_File file, MPI_Status* status, PassOn pass_on)
     return pass_on();
 }
 
-template <class PassOn>
-int passed_on(MPI_File file, Call call, PassOn pass_on)
+extern "C" {
+int tell_outcome(void* bytes, MPI_Status* status)
 {
-    if (auto const known = find(file)) known->passed(call);
+    fill(status, *static_cast<std::int64_t*>(bytes));
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+int forget_outcome(void* bytes)
+{
+    delete static_cast<std::int64_t*>(bytes);
+    return MPI_SUCCESS;
+}
+int never_cancel(void* /*bytes*/, int /*complete*/)
+{
+    return MPI_SUCCESS;
+}
+}
+
+/// What the program gets for a nonblocking call that was served: a request that is complete.
+int answer_later(MPI_File file, Outcome const& outcome, MPI_Request* request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (outcome.error != MPI_SUCCESS) return answer(file, outcome, MPI_STATUS_IGNORE);
+    auto const code =
+        PMPI_Grequest_start(tell_outcome, forget_outcome, never_cancel, new std::int64_t(outcome.bytes), request);
+    return code == MPI_SUCCESS ? PMPI_Grequest_complete(*request) : code;
+}
+
+/// An independent access: served where the file is staged. `reply` tells the program of the outcome then.
+template <class Reply, class PassOn>
+int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    auto const outcome = known->serve_alone(request);
+    if (outcome.served) return reply(outcome);
+    auto const code = pass_on();
+    return code == MPI_SUCCESS && outcome.unlogged ? raise(file, known->note(*outcome.unlogged)) : code;
+}
+
+/// A nonblocking collective call: passed on unless it writes to a staged file, which takes no communication.
+template <class PassOn>
+int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    if (known->is_staged() && request.direction == Direction::write)
+        return answer_later(file, known->serve(request), handle);
+    known->passed(request.call);
+    auto const error = raise(file, known->flush(false));
+    return error != MPI_SUCCESS ? error : pass_on();
+}
+
+/// An independent access at the shared pointer.
+template <class PassOn>
+int shared(MPI_File file, Request const& request, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    known->passed(request.call);
+    auto const before = known->before_shared(request.direction);
+    if (before.error != MPI_SUCCESS) return raise(file, before.error);
+    auto const code = pass_on();
+    bool const wrote = code == MPI_SUCCESS && request.direction == Direction::write;
+    return wrote ? raise(file, known->after_shared(before)) : code;
+}
+
+/// A collective call that the MPI library does, on a file in which everything is.
+template <class PassOn>
+int after_flush(MPI_File file, bool durable, PassOn pass_on)
+{
+    if (auto const known = find(file))
+        if (auto const error = known->flush(durable); error != MPI_SUCCESS) return raise(file, error);
+    Within const within;
     return pass_on();
+}
+
+/// The same for a data access.
+template <class PassOn>
+int ordered(MPI_File file, Request const& request, PassOn pass_on)
+{
+    if (auto const known = find(file)) known->passed(request.call);
+    return after_flush(file, false, pass_on);
 }
 
 int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file)
@@ -82,7 +169,10 @@ int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* fi
     auto const code = originals().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;
     (void)remove(*file);  // a handle that was closed where we did not see it
-    if (!is_off()) enter(*file, std::make_shared<OpenFile>(*file, comm, name, amode, info));
+    if (is_off()) return code;
+    auto const known = std::make_shared<OpenFile>(*file, comm, name, amode, info);
+    known->start();
+    enter(*file, known);
     return code;
 }
 
@@ -102,18 +192,24 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Dat
     Within const within;
     auto const code = originals().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
     auto const known = find(file);
-    if (!known || code != MPI_SUCCESS) return code;
-    known->set_view(displacement, etype, filetype, datarep);
-    known->set_info(info);
-    return code;
+    if (!known) return code;
+    if (code == MPI_SUCCESS) {
+        known->set_view(displacement, etype, filetype, datarep);
+        known->set_info(info);
+    }
+    auto const error = known->settle();
+    return code != MPI_SUCCESS ? code : raise(file, error);
 }
 
 int set_info(MPI_File file, MPI_Info info)
 {
     Within const within;
     auto const code = originals().mpi.File_set_info(file, info);
-    if (auto const known = find(file); known && code == MPI_SUCCESS) known->set_info(info);
-    return code;
+    auto const known = find(file);
+    if (!known) return code;
+    if (code == MPI_SUCCESS) known->set_info(info);
+    auto const error = known->settle();
+    return code != MPI_SUCCESS ? code : raise(file, error);
 }
 
 int get_info(MPI_File file, MPI_Info* info)
@@ -127,9 +223,28 @@ int get_info(MPI_File file, MPI_Info* info)
 int set_atomicity(MPI_File file, int atomic)
 {
     Within const within;
+    auto const known = find(file);
+    auto const error = known ? known->flush(false) : MPI_SUCCESS;
     auto const code = originals().mpi.File_set_atomicity(file, atomic);
-    if (auto const known = find(file); known && code == MPI_SUCCESS) known->set_atomicity(atomic != 0);
+    if (known && code == MPI_SUCCESS) known->set_atomicity(atomic != 0);
+    return code != MPI_SUCCESS ? code : raise(file, error);
+}
+
+int get_size(MPI_File file, MPI_Offset* size)
+{
+    Within const within;
+    auto const code = originals().mpi.File_get_size(file, size);
+    auto const known = find(file);
+    if (known && code == MPI_SUCCESS) *size = std::max(*size, static_cast<MPI_Offset>(known->staged_end()));
     return code;
+}
+
+int seek(MPI_File file, MPI_Offset offset, int whence)
+{
+    Within const within;
+    if (auto const known = find(file); known && whence == MPI_SEEK_END)
+        if (auto const error = known->lengthen(); error != MPI_SUCCESS) return raise(file, error);
+    return originals().mpi.File_seek(file, offset, whence);
 }
 
 /// For Request, which has one member for both directions.
@@ -175,6 +290,18 @@ TAKE_OVER(File_set_view,
 TAKE_OVER(File_set_info, (MPI_File file, MPI_Info info), (file, info), set_info(file, info))
 TAKE_OVER(File_get_info, (MPI_File file, MPI_Info* info), (file, info), get_info(file, info))
 TAKE_OVER(File_set_atomicity, (MPI_File file, int atomic), (file, atomic), set_atomicity(file, atomic))
+TAKE_OVER(File_get_size, (MPI_File file, MPI_Offset* size), (file, size), get_size(file, size))
+TAKE_OVER(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), seek(file, offset, whence))
+
+// Collective, and no data accesses.
+#define AFTER_FLUSH(NAME, DURABLE, PARAMETERS, ARGUMENTS) \
+    TAKE_OVER(File_##NAME, PARAMETERS, ARGUMENTS,         \
+              after_flush(file, DURABLE, [&] { return originals().mpi.File_##NAME ARGUMENTS; }))
+
+AFTER_FLUSH(sync, true, (MPI_File file), (file))
+AFTER_FLUSH(set_size, false, (MPI_File file, MPI_Offset size), (file, size))
+AFTER_FLUSH(preallocate, false, (MPI_File file, MPI_Offset size), (file, size))
+AFTER_FLUSH(seek_shared, false, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence))
 
 // Collective, at an explicit offset and at the individual pointer. COUNT is the type of a count, LARGE what the names
 // with large counts end in.
@@ -217,42 +344,51 @@ COLLECTIVE_END(write, const, at_all)
 COLLECTIVE_END(write, const, all)
 COLLECTIVE_END(write, const, ordered)
 
-// Passed on, and counted.
-#define PASS_ON(NAME, LARGE, PARAMETERS, ARGUMENTS)      \
-    TAKE_OVER(File_##NAME##LARGE, PARAMETERS, ARGUMENTS, \
-              passed_on(file, Call::NAME, [&] { return originals().mpi.File_##NAME##LARGE ARGUMENTS; }))
+// Those that are passed on, unless the file is staged. HOW is one of the functions above.
+#define INDEPENDENT(WAY, NAME, HOW, REPLY, CONST, COUNT, LARGE, TYPE, RESULT)                                          \
+    TAKE_OVER(File_##NAME##_at##LARGE,                                                                                 \
+              (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT),    \
+              (file, offset, buffer, count, type, RESULT),                                                             \
+              HOW(                                                                                                     \
+                  file, {Call::NAME##_at, Direction::WAY, offset, writable(buffer), count, type},                      \
+                  [&](Outcome const& outcome) { return REPLY(file, outcome, RESULT); },                                \
+                  [&] { return originals().mpi.File_##NAME##_at##LARGE(file, offset, buffer, count, type, RESULT); })) \
+    TAKE_OVER(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT),   \
+              (file, buffer, count, type, RESULT),                                                                     \
+              HOW(                                                                                                     \
+                  file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                               \
+                  [&](Outcome const& outcome) { return REPLY(file, outcome, RESULT); },                                \
+                  [&] { return originals().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
+
+#define AT_SHARED_POINTER(WAY, NAME, HOW, CONST, COUNT, LARGE, TYPE, RESULT)                                         \
+    TAKE_OVER(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT), \
+              (file, buffer, count, type, RESULT),                                                                   \
+              HOW(file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
+                  [&] { return originals().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
 #define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                        \
-    PASS_ON(                                                                                                          \
-        WAY##_at, LARGE,                                                                                              \
-        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),   \
-        (file, offset, buffer, count, type, status))                                                                  \
-    PASS_ON(                                                                                                          \
-        i##WAY##_at, LARGE,                                                                                           \
+    INDEPENDENT(WAY, WAY, independent, answer, CONST, COUNT, LARGE, MPI_Status, status)                               \
+    INDEPENDENT(WAY, i##WAY, independent, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                    \
+    TAKE_OVER(                                                                                                        \
+        File_i##WAY##_at_all##LARGE,                                                                                  \
         (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
-        (file, offset, buffer, count, type, request))                                                                 \
-    PASS_ON(                                                                                                          \
-        i##WAY##_at_all, LARGE,                                                                                       \
-        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
-        (file, offset, buffer, count, type, request))                                                                 \
-    PASS_ON(WAY, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),      \
-            (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_shared, LARGE,                                                                                      \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                  \
-            (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_ordered, LARGE,                                                                                     \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                  \
-            (file, buffer, count, type, status))                                                                      \
-    PASS_ON(WAY##_ordered_begin, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),          \
-            (file, buffer, count, type))                                                                              \
-    PASS_ON(i##WAY, LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
-            (file, buffer, count, type, request))                                                                     \
-    PASS_ON(i##WAY##_shared, LARGE,                                                                                   \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                \
-            (file, buffer, count, type, request))                                                                     \
-    PASS_ON(i##WAY##_all, LARGE,                                                                                      \
-            (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                \
-            (file, buffer, count, type, request))
+        (file, offset, buffer, count, type, request),                                                                 \
+        nonblocking(                                                                                                  \
+            file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,            \
+            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); })) \
+    TAKE_OVER(                                                                                                        \
+        File_i##WAY##_all##LARGE,                                                                                     \
+        (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                    \
+        (file, buffer, count, type, request),                                                                         \
+        nonblocking(file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,           \
+                    [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); }))    \
+    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                             \
+    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                        \
+    AT_SHARED_POINTER(WAY, WAY##_ordered, ordered, CONST, COUNT, LARGE, MPI_Status, status)                           \
+    TAKE_OVER(File_##WAY##_ordered_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type), \
+              (file, buffer, count, type),                                                                            \
+              ordered(file, {Call::WAY##_ordered_begin, Direction::WAY, {}, writable(buffer), count, type},           \
+                      [&] { return originals().mpi.File_##WAY##_ordered_begin##LARGE(file, buffer, count, type); }))
 
 PASS_ON_BOTH(read, , int, )
 PASS_ON_BOTH(write, const, int, )

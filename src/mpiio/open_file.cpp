@@ -132,6 +132,15 @@ std::shared_ptr<OpenFile> remove(MPI_File handle)
     return file;
 }
 
+std::shared_ptr<OpenFile> staged_here(std::string const& path)
+{
+    auto& all = files();
+    std::shared_lock const lock(all.mutex);
+    for (auto const& [handle, file] : all.map)
+        if (file->has_stage() && stage::resolved(file->path_) == stage::resolved(path)) return file;
+    return nullptr;
+}
+
 void warn(std::string const& text)
 {
     static std::atomic<bool> told = false;
@@ -148,14 +157,19 @@ bool is_off()
 
 int class_of(Error const& error)
 {
-    switch (error.code()) {
+    return class_of(error.code(), error.sys_errno());
+}
+
+int class_of(Errc code, int sys_errno)
+{
+    switch (code) {
     case Errc::ok: return MPI_SUCCESS;
     case Errc::invalid_argument: return MPI_ERR_ARG;
     case Errc::mismatch: return MPI_ERR_NOT_SAME;
     case Errc::not_found: return MPI_ERR_NO_SUCH_FILE;
-    case Errc::permission: return error.sys_errno() == EROFS ? MPI_ERR_READ_ONLY : MPI_ERR_ACCESS;
+    case Errc::permission: return sys_errno == EROFS ? MPI_ERR_READ_ONLY : MPI_ERR_ACCESS;
     case Errc::is_directory: return MPI_ERR_BAD_FILE;
-    case Errc::no_space: return error.sys_errno() == EDQUOT ? MPI_ERR_QUOTA : MPI_ERR_NO_SPACE;
+    case Errc::no_space: return sys_errno == EDQUOT ? MPI_ERR_QUOTA : MPI_ERR_NO_SPACE;
     case Errc::memory: return MPI_ERR_NO_MEM;
     case Errc::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;
     default: return MPI_ERR_IO;
@@ -169,6 +183,9 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     first_ = rank == 0;
+    int ranks = 0;
+    PMPI_Comm_size(comm, &ranks);
+    alone_ = ranks == 1;
     auto const path = path_of(name);
     path_ = absolute(path.value_or(name));
     struct stat file = {};
@@ -184,6 +201,16 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     if (refused(info)) refusal_ = "the hint tapioca=false";
     seat_ = Seat::of(comm);
     bench_ = seat_->take(comm);
+}
+
+void OpenFile::start()
+{
+    if (alone_) first_handle_ = staged_here(path_);
+    if (first_handle_) return seat_->settle(*bench_);
+    auto const settings = environment();
+    if (!settings || !settings->options.stage || !may_stage()) return;
+    Within const within;
+    if (agree_to_serve()) (void)open_engine();
 }
 
 OpenFile::~OpenFile()
@@ -249,35 +276,38 @@ int OpenFile::close()
 {
     split.reset();
     Within const within;
-    if (file_) return close_engine();
+    if (file_) {
+        close_engine();
+        return late_;
+    }
     // One that was never accessed collectively, or left to the MPI library, has rank 0's account.
     auto const settings = hints_ == MPI_INFO_NULL
                               ? environment()
                               : settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
-    if (!first_ || !settings || !settings->options.report) return MPI_SUCCESS;
+    if (!first_ || !settings || !settings->options.report) return late_;
     nlohmann::ordered_json account;
     account["path"] = path_;
     if (!off_.empty()) account["passed_on"] = off_;
     account["calls_of"] = "rank 0";
     account["calls"] = nlohmann::ordered_json::parse(describe_calls(calls_.counts()));
     api::add_to_report(*settings->options.report, account.dump());
-    return MPI_SUCCESS;
+    return late_;
 }
 
 /// Collective.
-int OpenFile::close_engine()
+void OpenFile::close_engine()
 {
-    if (!file_) return MPI_SUCCESS;
+    if (!file_) return;
     account();
-    int result = MPI_SUCCESS;
+    bool const staged = has_stage();
     try {
         file_->close();
     } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
-        result = class_of(error);
+        if (late_ == MPI_SUCCESS) late_ = class_of(error);
+        if (staged) tell(error.what());
     }
     file_.reset();
     identified_ = false;
-    return result;
 }
 
 std::string OpenFile::describe_calls(std::vector<std::uint64_t> const& counts) const

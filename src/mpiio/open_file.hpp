@@ -4,12 +4,15 @@
 #include <mpi.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include <tapioca/tapioca.hpp>
 
+#include "core/result.hpp"
 #include "mpiio/calls.hpp"
+#include "mpiio/recent.hpp"
 #include "mpiio/seat.hpp"
 #include "pattern/typemap.hpp"
 
@@ -17,7 +20,7 @@ namespace tapioca::mpiio {
 
 enum class Direction { write, read };
 
-/// One collective call of the program.
+/// One data access of the program.
 struct Request {
     Call call;
     Direction direction;
@@ -27,11 +30,14 @@ struct Request {
     MPI_Datatype type;
 };
 
-/// What became of it: not served, and then to be passed on on all ranks; or bytes moved; or an MPI error class.
+/// What became of it: not served, and then to be passed on, if it is collective on all ranks; or bytes moved; or an MPI
+/// error class.
 struct Outcome {
     bool served = false;
     int error = MPI_SUCCESS;
     std::int64_t bytes = 0;
+    bool told = false;                             ///< the error is the MPI library's: its handler has been called
+    std::optional<pattern::Access> unlogged = {};  ///< of a write to be passed on: what to note() after it
 };
 
 class OpenFile {
@@ -41,8 +47,10 @@ public:
     OpenFile(OpenFile const&) = delete;
     OpenFile& operator=(OpenFile const&) = delete;
     ~OpenFile();
+    /// What is left of opening, if the environment asks for a stage: then writes need no communication. Collective.
+    void start();
 
-    /// Runs a collective call on the engine, if all ranks can. Collective.
+    /// Runs a collective call on the engine, if all ranks can. Collective; writes of a staged file are local.
     Outcome serve(Request const& request);
     /// What serve() does at the start of a split call; the outcome is kept for its end.
     std::optional<Outcome> split;
@@ -59,16 +67,63 @@ public:
     /// Before the MPI library closes it. Collective. An MPI error class.
     int close();
 
+    // Staged files (staged.cpp): what is written goes to a log, and reaches the file when that is flushed. All of these
+    // return an MPI error class where they return a number, and do nothing for other files.
+
+    /// Whether writes go to the log now. The same on all ranks.
+    [[nodiscard]] bool is_staged() const;
+    /// An independent access of a staged file, which is served if it can be. Local.
+    Outcome serve_alone(Request const& request);
+    /// Bytes were written past the log, or will be, and are newer than what this rank has in it. Local.
+    int note(pattern::Access const& access);
+    /// A collective call that the MPI library does is about to begin: brings everything into the file. Collective.
+    int flush(bool durable);
+    /// View or hints may have changed, here or elsewhere. Collective.
+    int settle();
+    /// Where the furthest byte that this rank has written ends. Local.
+    [[nodiscard]] std::int64_t staged_end();
+    /// Makes the file as long as this rank knows it. Local.
+    int lengthen();
+    /// Around an independent access at the shared pointer, of which only the MPI library knows where it goes. Local.
+    struct Shared {
+        int error = MPI_SUCCESS;
+        MPI_Offset position = 0;
+    };
+    Shared before_shared(Direction direction);
+    int after_shared(Shared const& before);
+
 private:
     struct Part;  ///< this rank's part in a request
     struct Decision;
+
+    [[nodiscard]] bool has_stage() const;
+    [[nodiscard]] api::FileState& logged() const;
+    [[nodiscard]] api::Staging& staging() const;
+    [[nodiscard]] std::mutex& log() const;
+    [[nodiscard]] bool may_stage() const;
+    [[nodiscard]] bool fits_stage() const;
+    [[nodiscard]] bool identify();
+    [[nodiscard]] File open_file();
+    [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
+    Outcome write_staged(Request const& request, bool collective);
+    Outcome write_past_the_log(Request const& request, Part const& part);
+    int enter(pattern::Access const& access, bool collective);
+    Outcome read_over(Request const& request);
+    [[nodiscard]] bool concerns_log(Part const& part);
+    core::Status load(std::int64_t offset, std::span<std::byte> to);
+    int flush_before(Request const& request);
+    core::Status spill(std::int64_t begin, std::int64_t end);
+    void move_pointer(Request const& request, Part const& part);
+    int failed(core::Failure const& failure);
+    void tell(std::string const& text);
+    friend std::shared_ptr<OpenFile> staged_here(std::string const& path);
 
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
     [[nodiscard]] Part look_closely(Request const& request) const;
     [[nodiscard]] bool agree_to_serve();
     [[nodiscard]] bool open_engine();
-    int close_engine();
+    void close_engine();
     void decode_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);
     [[nodiscard]] std::string describe_calls(std::vector<std::uint64_t> const& counts) const;
     [[nodiscard]] std::int64_t identity() const;
@@ -84,6 +139,7 @@ private:
     MPI_Info hints_ = MPI_INFO_NULL;
     std::uint64_t device_ = 0, inode_ = 0;  ///< on rank 0: what the MPI library opened
     bool first_ = false;                    ///< this is rank 0
+    bool alone_ = false;                    ///< and the only one
     bool atomic_ = false;
     std::string refusal_;  ///< why this rank wants everything passed on
     bool agreed_ = false;  ///< the ranks have told each other of that
@@ -100,12 +156,21 @@ private:
     bool identified_ = false;   ///< and all ranks have opened the same file
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
+
+    mutable std::mutex log_;                  ///< held while the log is used: threads may write at the same time
+    std::shared_ptr<OpenFile> first_handle_;  ///< of the same file, whose log is used: this one is of one rank alone
+    bool views_fit_ = false;                  ///< all ranks' views can be staged
+    Recent recent_;
+    int late_ = MPI_SUCCESS;  ///< what went wrong where no call could say so, for close()
+    bool told_ = false;       ///< that a flush failed
 };
 
 /// The program's open files, found by handle.
 std::shared_ptr<OpenFile> find(MPI_File handle);
 void enter(MPI_File handle, std::shared_ptr<OpenFile> file);
 std::shared_ptr<OpenFile> remove(MPI_File handle);
+/// The handle through which this process has the file open with a stage, if it has.
+std::shared_ptr<OpenFile> staged_here(std::string const& path);
 
 /// Whether the environment, which is the same for all ranks, turns everything off; a bad setting does, and is told
 /// once.
@@ -113,7 +178,8 @@ bool is_off();
 /// Tells, on rank 0 of the job, the first thing that is wrong with the settings, once.
 void warn(std::string const& text);
 
-/// The error class for an Error.
+/// The error class for an Error, or for what one is made of.
+int class_of(Errc code, int sys_errno);
 int class_of(Error const& error);
 
 }  // namespace tapioca::mpiio

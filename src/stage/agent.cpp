@@ -38,9 +38,7 @@ struct Agent::Source {
     /// The bytes of a request. Null if they are not there, or not yet.
     [[nodiscard]] std::byte const* data_of(Note const& entry) const
     {
-        if ((entry.flags & flag_bare) || entry.position < head_bytes ||
-            entry.position + entry.data_bytes > data.bytes())
-            return nullptr;
+        if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
         return data.data() + entry.position;
     }
 
@@ -208,8 +206,8 @@ bool Agent::drain(std::int64_t number, Block& block)
     for (auto const& reference : block.requests) {
         auto const& source = *sources_[reference.source];
         auto const request = source.request_at(reference.at);
-        auto const* const data = request ? source.data_of(request->note) : nullptr;
-        if (!data) return false;
+        auto const* const data = request && !request->gone() ? source.data_of(request->note) : nullptr;
+        if (!data) return false;  // the flush knows what to do
         pattern::Cursor cursor(request->layout);
         cursor.seek(begin);
         for (pattern::Run run; cursor.next(end, run);)

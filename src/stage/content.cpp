@@ -75,12 +75,13 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
             if (entry.epoch <= after_) continue;
-            if (!(entry.flags & flag_bare) && !log->data_of(entry)) {
+            if (!(entry.flags & flag_gone) && !log->data_of(entry)) {
                 stream.sound = cursor.entries - 1;
                 what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
                 break;
             }
             ++requests_;
+            any_gone_ = any_gone_ || (entry.flags & flag_gone);
             bytes_ += entry.data_bytes;
         }
         if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
@@ -138,75 +139,35 @@ Content::Range Content::epochs()
 
 Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done)
 {
-    std::byte const* base = read_back_.empty() ? nullptr : read_back_.data();
+    std::byte const* base = nullptr;
     for (auto const& log : logs_)
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
     Merge merge(base);
     merge.expect(requests_);
-    each(first, last, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
-        bool const stored = entry.flags & flag_stored;
-        std::byte const* data = nullptr;
-        if (!(entry.flags & flag_bare))
-            data = stream.log->data_of(entry);
-        else if (auto const at = read_at_.find(bytes.data()); at != read_at_.end())
-            data = read_back_.data() + at->second;
-        bool const again = !stored || (again_ && data);
-        if (again && entry.kind == Kind::contiguous)
+    // What is gone is gone, also if that became known in a later epoch.
+    auto const until = any_gone_ ? UINT64_MAX - 1 : last;
+    each(first, until, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+        bool const gone = entry.flags & flag_gone;
+        if (entry.epoch > last && !gone) return;
+        auto const* const data = gone ? nullptr : stream.log->data_of(entry);
+        if (!gone && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
         auto request = decode(bytes, stream.log->image->seed());
-        if (!request) {
+        if (!request)
             damage_.push_back(stream.log->place.meta() + ": " + request.error().text);
-            return;
-        }
-        if (again)
-            merge.add(std::move(request->layout), data);
+        else if (gone)
+            merge.leave_out(std::move(request->layout));
         else
-            merge.add_stored(std::move(request->layout));
+            merge.add(std::move(request->layout), data);
     });
     auto const left_out = pattern::Variable::from_extents(0, done);
-    for (auto const& layout : left_out.layouts()) merge.add_stored(layout);
+    for (auto const& layout : left_out.layouts()) merge.leave_out(layout);
     auto merged = merge.finish();
     Batch batch;
     batch.bytes = static_cast<std::uint64_t>(merged.bytes);
     batch.data = const_cast<std::byte*>(base);  // the engine does not write to it
     batch.variables = {std::make_shared<pattern::Variable const>(std::move(merged.layouts), merged.bytes)};
-    batch.claims = batch.variables;
-    if (!merged.stored.empty())
-        batch.claims.push_back(
-            std::make_shared<pattern::Variable const>(pattern::Variable::from_extents(1, merged.stored)));
     return batch;
-}
-
-core::Status Content::read_back(target::Target& target)
-{
-    std::uint64_t bytes = 0;
-    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
-        if (entry.flags & flag_bare) bytes += entry.data_bytes;
-    });
-    core::Status status;
-    try {
-        read_back_.resize(bytes);
-    } catch (std::exception const&) {
-        return core::fail(Errc::memory, fmt::format("no memory for {} bytes that went past the log", bytes));
-    }
-    std::size_t at = 0;
-    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> entry_bytes, Entry const& entry, Stream const& stream) {
-        if (!(entry.flags & flag_bare) || !status) return;
-        auto const request = decode(entry_bytes, stream.log->image->seed());
-        if (!request) return;
-        pattern::Cursor cursor(request->layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-            for (std::int64_t i = 0; i < run.count && status; ++i) {
-                auto* const to = read_back_.data() + at + run.buffer + i * run.buffer_stride;
-                auto const got =
-                    target.read(run.offset + i * run.stride, std::span(to, static_cast<std::size_t>(run.length)));
-                if (!got) status = tl::unexpected(got.error());
-            }
-        read_at_[entry_bytes.data()] = at;
-        at += entry.data_bytes;
-    });
-    again_ = true;
-    return status;
 }
 
 std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> const& progress)
@@ -222,13 +183,12 @@ std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> cons
             auto const entry = head_of(bytes);
             if (entry.epoch <= after_) continue;
             auto const number = cursor.entries - 1;
-            bool const has_data = !(entry.flags & flag_bare);
             auto const request = decode(bytes, log.image->seed());
             if (!request) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
                                           request.error().text));
                 stream.sound = number;
-            } else if (has_data && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
+            } else if (!request->gone() && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
                                           log.place.data(), stream.rank, number, entry.data_bytes, entry.position));
                 stream.sound = number;

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "pattern/summary.hpp"
@@ -20,7 +19,6 @@ struct Batch {
     pattern::Variables variables;  ///< one, for the engine
     std::byte* data = nullptr;     ///< that its places in the buffer are relative to
     std::uint64_t bytes = 0;
-    pattern::Variables claims;  ///< with what the target has already: for looking whether ranks overlap
 };
 
 class Content {
@@ -39,10 +37,6 @@ public:
     [[nodiscard]] Range epochs();
     /// Of the epochs first to last, without the bytes of `done`. Local.
     [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
-    /// Requests that are in the target already are written again, if their data is in the log.
-    void rewrite_stored() { again_ = true; }
-    /// Reads what was written to the target and is not in the log, so that it can be written again, in its order.
-    core::Status read_back(target::Target& target);
     /// Checks the data's checksums and tells what is wrong. From then on a request that is, and those of its rank
     /// behind it, are left out. `progress` hears of bytes that were checked.
     [[nodiscard]] std::vector<std::string> verify(std::function<void(std::uint64_t)> const& progress = {});
@@ -68,9 +62,7 @@ private:
     std::uint64_t requests_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<std::string> damage_;
-    bool again_ = false;  ///< stored requests are written again
-    std::vector<std::byte> read_back_;
-    std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
+    bool any_gone_ = false;
 };
 
 }  // namespace tapioca::stage

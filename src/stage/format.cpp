@@ -63,12 +63,6 @@ tl::unexpected<core::Failure> bad(std::string const& what)
     return core::fail(Errc::io, "the log is damaged: " + what);
 }
 
-/// What is not in the log must be in the target.
-bool flags_are_sound(std::uint8_t flags)
-{
-    return flags == 0 || flags == flag_stored || flags == (flag_stored | flag_bare);
-}
-
 /// How far the dimensions reach, in the file or in the buffer; nothing if that passes 2^62 or a value is negative.
 bool reach(std::int64_t& total, std::int64_t count, std::int64_t step)
 {
@@ -265,9 +259,9 @@ core::Result<Entry> decode_entry(std::span<std::byte const> bytes, std::uint64_t
         return bad("an entry's size makes no sense");
     if (checksum_of_entry(bytes.first(entry.bytes), seed) != entry.checksum)
         return bad("an entry's checksum does not fit");
-    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || !flags_are_sound(entry.flags) ||
-        entry.offset < 0 || entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes ||
-        entry.epoch == 0 || entry.epoch >= most_bytes || entry.reserved != 0)
+    if (entry.kind < Kind::contiguous || entry.kind > Kind::layout || entry.flags > flag_gone || entry.offset < 0 ||
+        entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes || entry.epoch == 0 ||
+        entry.epoch >= most_bytes || entry.reserved != 0)
         return bad("an entry has values that no program writes");
     if (entry.kind == Kind::contiguous && (entry.bytes != sizeof entry || entry.dimensions != 0 ||
                                            static_cast<std::uint64_t>(entry.offset) + entry.data_bytes >= most_bytes))

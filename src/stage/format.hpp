@@ -88,8 +88,8 @@ enum class Kind : std::uint8_t {
     subarray = 2,    ///< as it was declared: element size, then shape, start, count and stride of every dimension
     layout = 3,      ///< loops and a list, in bytes: what views and lists of extents become
 };
-inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes are in the target already
-inline constexpr std::uint8_t flag_bare = 2;    ///< and not in the log
+inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes went to the target as well, at once
+inline constexpr std::uint8_t flag_gone = 2;    ///< they went to the target only: what the rank had there is no more
 
 /// The beginning of an entry; that of a contiguous request is no more than this.
 struct Entry {
@@ -134,8 +134,8 @@ struct Request {
     Subarray array;          ///< of a subarray: as declared, moved to where it was written
     pattern::Layout layout;  ///< of all kinds: where in the file, and where in the request's data
 
-    [[nodiscard]] bool stored() const { return note.flags & flag_stored; }
-    [[nodiscard]] bool bare() const { return note.flags & flag_bare; }
+    [[nodiscard]] bool stored() const { return note.flags != 0; }
+    [[nodiscard]] bool gone() const { return note.flags & flag_gone; }
     [[nodiscard]] std::int64_t begin() const;
     [[nodiscard]] std::int64_t end() const;
 };

@@ -67,7 +67,7 @@ void Merge::add(pattern::Layout layout, std::byte const* data)
     units_.push_back({std::move(layout), added_++, false});
 }
 
-void Merge::add_stored(pattern::Layout layout)
+void Merge::leave_out(pattern::Layout layout)
 {
     if (by_place_) give_up_order_by_place();
     units_.push_back({std::move(layout), added_++, true});
@@ -104,8 +104,8 @@ void Merge::break_up(Unit const& unit, std::vector<Piece>& pieces) const
     pattern::Cursor cursor(unit.layout);
     for (pattern::Run run; cursor.next(pattern::no_offset, run);)
         for (std::int64_t i = 0; i < run.count; ++i)
-            pieces.push_back(
-                {run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride, unit.order, unit.stored});
+            pieces.push_back({run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride, unit.order,
+                              unit.left_out});
 }
 
 void Merge::emit(Merged& merged, std::int64_t offset, std::int64_t length, std::int64_t buffer)
@@ -139,19 +139,13 @@ void Merge::resolve(std::vector<Piece>& pieces, Merged& merged)
         for (auto const& piece : pieces)
             covered.take(piece.offset, piece.offset + piece.length, [&](std::int64_t begin, std::int64_t end) {
                 visible.push_back(
-                    {begin, end - begin, piece.buffer + (begin - piece.offset), piece.order, piece.stored});
+                    {begin, end - begin, piece.buffer + (begin - piece.offset), piece.order, piece.left_out});
             });
         pieces = std::move(visible);
         std::sort(pieces.begin(), pieces.end(), by_offset);
     }
-    for (auto const& piece : pieces) {
-        if (!piece.stored)
-            emit(merged, piece.offset, piece.length, piece.buffer);
-        else if (!merged.stored.empty() && merged.stored.back().offset + merged.stored.back().length == piece.offset)
-            merged.stored.back().length += piece.length;
-        else
-            merged.stored.push_back({piece.offset, piece.length});
-    }
+    for (auto const& piece : pieces)
+        if (!piece.left_out) emit(merged, piece.offset, piece.length, piece.buffer);
 }
 
 /// Contiguous requests of which none meet are the result, without a second list of them.
@@ -208,7 +202,7 @@ Merged Merge::finish()
         bool const alone = f - first_f + u - first_u == 1;
         if (alone && f > first_f) {
             emit(merged, flat_[first_f].offset, flat_[first_f].length, flat_[first_f].buffer);
-        } else if (alone && !units_[first_u].stored) {
+        } else if (alone && !units_[first_u].left_out) {
             auto& layout = units_[first_u].layout;
             for (auto const& entry : layout.entries) merged.bytes += entry.length * layout.tiles();
             merged.layouts.push_back(std::move(layout));

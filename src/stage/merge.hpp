@@ -17,7 +17,6 @@ namespace tapioca::stage {
 struct Merged {
     std::vector<pattern::Layout> layouts;  ///< disjoint, each ascending
     std::int64_t bytes = 0;
-    std::vector<Extent> stored;  ///< ascending and disjoint: what is in the target already, and the latest there
 };
 
 class Merge {
@@ -31,8 +30,8 @@ public:
     void add(std::int64_t offset, std::int64_t length, std::byte const* data);
     /// A request with structure; its places in the buffer are relative to `data`.
     void add(pattern::Layout layout, std::byte const* data);
-    /// One whose bytes are in the target.
-    void add_stored(pattern::Layout layout);
+    /// Bytes that are not to be in the result, if no later request has them.
+    void leave_out(pattern::Layout layout);
 
     Merged finish();
 
@@ -40,14 +39,14 @@ private:
     struct Unit {  ///< a request that is more than a piece
         pattern::Layout layout;
         std::uint64_t order;
-        bool stored;
+        bool left_out;
     };
     struct Piece {
         std::int64_t offset;
         std::int64_t length;
         std::int64_t buffer;
         std::uint64_t order;
-        bool stored;
+        bool left_out;
     };
     void give_up_order_by_place();
     void sort();

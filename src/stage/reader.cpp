@@ -76,9 +76,7 @@ public:
     [[nodiscard]] std::vector<std::byte> data(StagedRequest const& request) const
     {
         auto const& found = *request.found;
-        if (found.request.bare())
-            raise(path_,
-                  {Errc::invalid_state, 0, -1, "the request went to the target, and its data is not in the log"});
+        if (found.request.gone()) raise(path_, {Errc::invalid_state, 0, -1, "the request went to the target only"});
         auto bytes = logs_.at(found.log).snapshot.data_of(found.request.note, request.generation);
         if (!bytes) raise(path_, bytes.error());
         return std::move(*bytes);
@@ -184,7 +182,6 @@ private:
         result.end = request.end();
         result.bytes = request.note.data_bytes;
         result.in_target = request.stored();
-        result.in_log = !request.bare();
         result.found = std::make_shared<Found const>(Found{at_, std::move(request)});
         return result;
     }

@@ -87,8 +87,9 @@ core::Status Stage::write(Write const& write)
     Watch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
-    auto const status = append(
-        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch_, write.number); });
+    auto const status = append([&](Writer& writer) {
+        return writer.append(write.variable, write.shift, write.data, epoch_of(write), write.number);
+    });
     if (!status) return status;
     widen(write);
     bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
@@ -103,11 +104,16 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     ++totals.through;
     if (auto status = through(); !status) return status;
     widen(write);
-    // Without this note, older bytes of the log would win at the next flush.
+    // Else older bytes of the log would win at the next flush.
     return append([&](Writer& writer) {
-        auto const* const data = keep_data_ ? write.data : nullptr;
-        return writer.append_stored(write.variable, write.shift, data, epoch_, write.number);
+        return writer.append_stored(write.variable, write.shift, write.data, epoch_of(write), write.number);
     });
+}
+
+core::Status Stage::forget(pattern::Variable const& variable, std::int64_t shift)
+{
+    if (empty()) return {};
+    return append([&](Writer& writer) { return writer.append_gone(variable, shift, epoch()); });
 }
 
 bool Stage::take_warning()

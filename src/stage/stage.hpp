@@ -26,8 +26,10 @@ public:
     }
 
     /// A collective call of the program begins: later requests win over those of all ranks before it.
-    void advance() { ++epoch_; }
-    [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+    void advance() { epoch_ += 2; }
+    /// The latest that a request can be of. Independent requests have an epoch of their own, after that of the
+    /// collective call before them.
+    [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 1; }
     [[nodiscard]] Durable durable() const { return durable_; }
 
     struct Write {
@@ -39,10 +41,11 @@ public:
     };
     /// Logs a request.
     core::Status write(Write const& write);
-    /// Notes a request that `through` writes to the target, because it should not wait.
+    /// Logs a request that `through` writes to the target as well, because others should see it at once.
     core::Status write_through(Write const& write, std::function<core::Status()> const& through);
-    /// With the data in the log as well: somebody else may write older bytes over it before the next flush.
-    void keep_data_of_stored(bool keep) { keep_data_ = keep; }
+
+    /// Somebody wrote there past the log: what this rank had is no more.
+    core::Status forget(pattern::Variable const& variable, std::int64_t shift);
 
     [[nodiscard]] bool empty() const { return entries() == 0; }
     /// From the first to behind the last byte that is in the log.
@@ -83,6 +86,7 @@ private:
     [[nodiscard]] core::Result<Writer> go_on_beside() const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
+    [[nodiscard]] std::uint64_t epoch_of(Write const& write) const { return write.collective ? epoch_ : epoch_ + 1; }
 
     Writer writer_;
     Place overflow_place_;
@@ -92,7 +96,6 @@ private:
     std::int64_t begin_ = pattern::no_offset;
     std::int64_t end_ = 0;
     bool warned_ = false;
-    bool keep_data_ = false;
     bool named_ = false;  ///< the files' names are durable
 
     // what look() found out, as of so many entries

@@ -210,14 +210,16 @@ core::Status Writer::store(std::uint64_t position, std::span<std::byte const> by
 core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note)
 {
     note.data_bytes = variable.bytes();
-    if (data) note.data_checksum = checksum_of(data, note.data_bytes);
     note.position = data_at_;
     if (data) {
+        note.data_checksum = checksum_of(data, note.data_bytes);
         auto const position = make_room_for_data(note.data_bytes);
         if (!position) return tl::unexpected(position.error());
         note.position = *position;
     }
     auto const entries = encode(variable, shift, note, seed_);
+    if (entries.size() > UINT32_MAX)
+        return core::fail(Errc::unsupported, "a list of so many extents does not fit the log");
     if (auto status = make_room_for_entries(entries.size()); !status) return status;
     if (data) {
         if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
@@ -254,8 +256,16 @@ core::Status Writer::append_stored(pattern::Variable const& variable, std::int64
     Note note;
     note.epoch = epoch;
     note.variable = number;
-    note.flags = data ? flag_stored : flag_stored | flag_bare;
+    note.flags = flag_stored;
     return append(variable, shift, data, note);
+}
+
+core::Status Writer::append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch)
+{
+    Note note;
+    note.epoch = epoch;
+    note.flags = flag_gone;
+    return append(variable, shift, nullptr, note);
 }
 
 core::Status Writer::sync(bool parent)

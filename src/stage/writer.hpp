@@ -28,9 +28,11 @@ public:
     /// appended, if the log is full.
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
                         std::uint64_t epoch, std::uint32_t number);
-    /// Notes that a request's bytes are in the target already; with its data, where that is given.
+    /// The same for a request whose bytes went to the target at once.
     core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
                                std::uint64_t epoch, std::uint32_t number);
+    /// Notes that the target has newer bytes there than this rank's log, which are not known here.
+    core::Status append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch);
     /// Makes what was appended survive the machine. `parent`: the new names as well.
     core::Status sync(bool parent);
     /// Empties the log. Where several share it, the first user does so with `empty`, then the others without.

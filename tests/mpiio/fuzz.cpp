@@ -120,6 +120,7 @@ private:
             if (me_ == 0)
                 for (auto const* subject : {&pairs_[i].alone, &pairs_[i].through}) {
                     unlink(subject->path().c_str());
+                    unlink((subject->path() + ".tapioca").c_str());  // the mark that a dead run of staged files left
                     write_file(subject->path(), {case_.existed[i], case_.before[i]});
                 }
         }
@@ -195,7 +196,9 @@ private:
             MPI_Barrier(MPI_COMM_WORLD);
             if (me_ == 0) {
                 std::string said;
-                for (auto const& finding : judge_files(step, read_file(alone.path()), read_file(through.path()), said))
+                auto const written =
+                    is_open_question(step) ? Contents{step.exists, *step.contents} : read_file(through.path());
+                for (auto const& finding : judge_files(step, read_file(alone.path()), written, said))
                     weigh(step, finding);
                 if (settings_.verbose || verdict_ == Failed) std::fputs(said.c_str(), stderr);
             }
@@ -203,8 +206,10 @@ private:
         int worst = verdict_;
         MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (worst == Repair) {
-            if (me_ == 0 && step.look_at_file)
-                for (auto* subject : {&alone, &through}) repair(step, subject->path());
+            if (me_ == 0 && step.look_at_file) {
+                repair(step, alone.path());
+                if (!is_open_question(step)) repair(step, through.path());
+            }
             MPI_Barrier(MPI_COMM_WORLD);
             if (part.takes_part && a.has_position && alone.is_open())
                 for (auto* subject : {&alone, &through}) subject->seek(part.position);
@@ -213,6 +218,9 @@ private:
         }
         return static_cast<Verdict>(worst);
     }
+
+    /// A staged write is in the file only after a sync, a close or the like.
+    bool is_open_question(Step const& step) const { return staged_ && step.what == Do::Data && !step.in_file; }
 
     static void repair(Step const& step, std::string const& path)
     {
@@ -320,6 +328,7 @@ private:
     int me_;
     int ranks_;
     Stack stack_ = stack_at_hand();
+    bool staged_ = std::getenv("TAPIOCA_STAGE") != nullptr;
     Case case_;
     std::vector<Pair> pairs_;
     std::size_t step_ = 0;

@@ -66,6 +66,7 @@ struct Step {
     How how = How::Blocking;
     bool served = false;  ///< the library under test does it itself
     Alone alone = Alone::Same;
+    bool in_file = false;    ///< what it writes is in the file then, also if that is staged, with all before it
     bool wild_view = false;  ///< some rank's view is not simple
     bool fails = false;      ///< on every rank, with the same class as on the MPI library alone
     std::vector<Part> parts;

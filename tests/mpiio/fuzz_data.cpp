@@ -387,6 +387,7 @@ void Generator::expect_data(Step& step, Model& model, std::uint64_t equal_conten
     if (any_meet(step)) step.features += 'O';  // ranks that meet in the file
     expect_positions(step);
     if (step.where == Where::Shared && !model.sequential()) step.shared = model.shared;
+    step.in_file = model.atomic || (step.where == Where::Shared && by_all(step.how));
     if (step.write) look_at_file(step);
 }
 

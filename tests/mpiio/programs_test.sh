@@ -4,18 +4,23 @@
 #   --serves CALLS   data access calls, such as "write_all read_all", of which the report must say that some were served
 #   --output-only    the program checks its files itself; they may differ in holes
 #   --with-only      the program hangs without the library
+#   --staged         TAPIOCA_STAGE=dram, of which the report must tell; without --with-only in one more run, where the
+#                    results must be the same
+#   --says TEXT      what the program with the library must say on its error output, in one line (may be repeated)
 #   --tool FILE      another library that is preloaded, before ours and after it
 #   --skip REASON    says so and is skipped
 set -euo pipefail
 
 fail() { echo "programs_test: $*" >&2; exit 1; }
 
-serves="" output_only="" with_only="" tool=""
+serves="" output_only="" with_only="" staged="" tool="" says=()
 while [ $# -gt 0 ]; do
     case $1 in
     --serves) serves=$2; shift 2 ;;
     --output-only) output_only=yes; shift ;;
     --with-only) with_only=yes; shift ;;
+    --staged) staged=yes; shift ;;
+    --says) says+=("$2"); shift 2 ;;
     --tool) tool=$2; shift 2 ;;
     --skip) echo "skipped: $2"; exit 77 ;;
     --*) fail "unknown option $1" ;;
@@ -82,12 +87,31 @@ calls_were_served() {
     done
 }
 
+was_staged() {
+    tr -d ' \n' <"$work/report.json" | grep -qE '"stage":\{"tier":"dram".*"requests":[1-9]' || fail "nothing was staged"
+}
+
 [ -n "$with_only" ] || run without ""
 # What was given back must not be used again.
 export TAPIOCA_REPORT=$work/report.json BEHAVIOUR_STRICT=1 MALLOC_PERTURB_=165
+if [ -n "$staged" ] && [ -n "$with_only" ]; then export TAPIOCA_STAGE=dram; fi
 run with "$library"
 [ -z "$serves" ] || calls_were_served
+[ -z "${TAPIOCA_STAGE-}" ] || was_staged
+for text in ${says+"${says[@]}"}; do
+    [ "$(grep -c -- "$text" "$work/with.err")" = 1 ] || { cat "$work/with.err" >&2; fail "not one line: $text"; }
+done
 cat "$work/with.out"
+if [ -n "$staged" ] && [ -z "$with_only" ]; then
+    rm -f "$TAPIOCA_REPORT"
+    export TAPIOCA_STAGE=dram
+    run staged "$library"
+    unset TAPIOCA_STAGE
+    [ -z "$serves" ] || calls_were_served
+    was_staged
+    same_output without staged
+    [ -n "$output_only" ] || same_files without staged
+fi
 if [ -z "$with_only" ]; then
     same_output without with
     [ -n "$output_only" ] || same_files without with

@@ -195,8 +195,7 @@ TEST(StageFormat, CraftedEntriesAreRefused)
     };
     EXPECT_FALSE(craft([](Entry&) {}));
     EXPECT_FALSE(craft([](Entry& e) { e.flags = flag_stored; }));
-    EXPECT_FALSE(craft([](Entry& e) { e.flags = flag_stored | flag_bare; }));
-    EXPECT_TRUE(craft([](Entry& e) { e.flags = flag_bare; }));
+    EXPECT_TRUE(craft([](Entry& e) { e.flags = 3; }));
     EXPECT_TRUE(craft([](Entry& e) { e.flags = 4; }));
     EXPECT_TRUE(craft([](Entry& e) { e.kind = Kind{0}; }));
     EXPECT_TRUE(craft([](Entry& e) { e.kind = Kind{4}; }));

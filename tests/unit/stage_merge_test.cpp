@@ -35,29 +35,29 @@ private:
 struct Request {
     pattern::Variable variable;
     bool contiguous = false;
-    bool stored = false;
+    bool left_out = false;
     std::size_t place = 0;  ///< of its data
 };
 
 Request random_request(Random& random)
 {
-    bool const stored = random(0, 5) == 0;
+    bool const left_out = random(0, 5) == 0;
     switch (random(0, 3)) {
     case 0: {
         auto const start = random(0, 5);
         auto const stride = random(1, 3);
         Subarray const array{{10, 10},    {start, random(0, 3)}, {random(1, 2), random(1, 3)},
                              {stride, 2}, random(1, 3),          random(0, 80)};
-        return {pattern::Variable::from_subarray(0, array), false, stored};
+        return {pattern::Variable::from_subarray(0, array), false, left_out};
     }
     case 1: {
         std::vector<Extent> list(static_cast<std::size_t>(random(1, 5)));
         for (auto& extent : list) extent = {random(0, file_bytes - 30), random(1, 30)};
-        return {pattern::Variable::from_extents(0, list), false, stored};
+        return {pattern::Variable::from_extents(0, list), false, left_out};
     }
     default: {
         Extent const one[] = {{random(0, file_bytes - 60), random(1, 60)}};
-        return {pattern::Variable::from_extents(0, one), true, stored};
+        return {pattern::Variable::from_extents(0, one), true, left_out};
     }
     }
 }
@@ -72,9 +72,8 @@ void each_byte(pattern::Layout const& layout, Visit const& visit)
                 visit(run.offset + i * run.stride + b, run.buffer + i * run.buffer_stride + b);
 }
 
-/// What a byte of the file shall come from: a place in the data, the target, or nothing.
+/// What a byte of the file shall come from: a place in the data, or nothing.
 constexpr std::int64_t nothing = -1;
-constexpr std::int64_t from_target = -2;
 using Origins = std::vector<std::int64_t>;
 
 Origins model(std::vector<Request> const& requests)
@@ -84,7 +83,7 @@ Origins model(std::vector<Request> const& requests)
         for (auto const& layout : request.variable.layouts())
             each_byte(layout, [&](std::int64_t offset, std::int64_t buffer) {
                 origins.at(static_cast<std::size_t>(offset)) =
-                    request.stored ? from_target : static_cast<std::int64_t>(request.place) + buffer;
+                    request.left_out ? nothing : static_cast<std::int64_t>(request.place) + buffer;
             });
     return origins;
 }
@@ -108,12 +107,6 @@ Origins outcome(Merged const& merged)
         });
     }
     EXPECT_EQ(bytes, merged.bytes);
-    std::int64_t end = -1;
-    for (auto const& extent : merged.stored) {
-        EXPECT_GT(extent.offset, end);
-        end = extent.offset + extent.length;
-        for (auto at = extent.offset; at < end; ++at) take(at, from_target);
-    }
     return origins;
 }
 
@@ -138,8 +131,8 @@ void run(std::vector<Request> const& requests, std::size_t bytes)
     for (auto const& request : requests) {
         auto const* const from = data.data() + request.place;
         for (auto const& layout : request.variable.layouts())
-            if (request.stored)
-                merge.add_stored(layout);
+            if (request.left_out)
+                merge.leave_out(layout);
             else if (request.contiguous)
                 merge.add(layout.base + layout.entries[0].offset, layout.entries[0].length, from);
             else
@@ -156,7 +149,7 @@ TEST(StageMerge, EveryByteComesFromTheLatestRequest)
         bool const plain = seed % 4 == 0;  // the common case: contiguous requests only
         for (auto left = random(1, 25); left > 0; --left) {
             auto request = random_request(random);
-            if (!plain || (request.contiguous && !request.stored)) requests.push_back(std::move(request));
+            if (!plain || (request.contiguous && !request.left_out)) requests.push_back(std::move(request));
         }
         auto const bytes = lay_out(requests, seed % 2 == 0, random);
         run(requests, bytes);

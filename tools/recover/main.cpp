@@ -162,7 +162,6 @@ private:
     void read_logs()
     {
         content_.after(marker_.flushed);
-        content_.rewrite_stored();  // draining in the background may have written older bytes over them
         std::vector<std::string> wrong = refused_;
         for (std::size_t log = 0; log < logs_.size(); ++log) {
             std::vector<std::uint32_t> mine;

@@ -1,0 +1,39 @@
+// Recent: the variables of the last few shapes of accesses, so that a repeated one costs a comparison.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "pattern/typemap.hpp"
+
+namespace tapioca::mpiio {
+
+class Recent {
+public:
+    struct Found {
+        pattern::Variable const& variable;
+        std::int64_t shift;  ///< by which it is to be moved
+    };
+    /// The variable of an access, valid until the next call. Throws if there is no memory for it.
+    Found of(pattern::Access const& access)
+    {
+        for (auto const& known : known_)
+            if (known && known->access.shape == access.shape)
+                return {known->variable, access.origin - known->access.origin};
+        auto& place = known_[next_++ % known_.size()];
+        place.emplace(Known{access, pattern::variable_of(access)});
+        return {place->variable, 0};
+    }
+
+private:
+    struct Known {
+        pattern::Access access;
+        pattern::Variable variable;
+    };
+    std::array<std::optional<Known>, 8> known_;
+    std::size_t next_ = 0;
+};
+
+}  // namespace tapioca::mpiio
