@@ -4,7 +4,7 @@
 set -euo pipefail
 bin=$1 kill_at=$2
 launcher=("${@:3}")
-lanes=${LANES:-4} crashes=${CRASHES:-20}
+lanes=${LANES:-6} crashes=${CRASHES:-20}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
@@ -19,24 +19,25 @@ fail() {
     exit 1
 }
 note() { echo "$1 ${2:-1}" >>notes; }
-nap() { sleep "0.$(printf %03d "$(($1 + RANDOM % $2))")"; } # FROM RANGE: milliseconds
-chance() { ((RANDOM % $1 == 0)); }                          # one in so many
+sleep_ms() { local s; printf -v s '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); read -rt "$s" _ <&9 || true; } # no process
+nap() { sleep_ms $(($1 + RANDOM % $2)); } # FROM RANGE: milliseconds
+chance() { ((RANDOM % $1 == 0)); }        # one in so many
 
 # With the library that ends a process at a call. MPICH preloads one of its own.
 preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$KILL_LIBRARY" exec "$@"'
 
 pids() { cat d/pid.? 2>/dev/null || true; }
-all_started() { [ "$(pids | wc -l)" -eq "$ranks" ]; }
+all_started() { local files=(d/pid.?); [ -e "${files[0]}" ] && [ ${#files[@]} -eq "$ranks" ]; }
 none_left() { # of the ranks
     local pid
     for pid in $(pids); do [ ! -e "/proc/$pid/stat" ] || grep -q ') Z' "/proc/$pid/stat" 2>/dev/null || return 1; done
 }
 wait_until() { # CONDITION
     local i
-    for ((i = 0; i < 4000; ++i)); do
+    for ((i = 0; i < 2000; ++i)); do
         "$1" && return 0
         [ -e "/proc/$job" ] || [ "$1" = none_left ] || return 0
-        sleep 0.005
+        sleep_ms 10
     done
     fail "waited too long: $1"
 }
@@ -64,9 +65,9 @@ run_and_kill() {
 
 wait_or_kill() { # a rank that has not come to the call, or waits to be killed
     local i
-    for ((i = 0; i < 100; ++i)); do
+    for ((i = 0; i < 40; ++i)); do
         [ -e "/proc/$job" ] || return 0
-        sleep 0.005
+        sleep_ms 10
     done
     kill -KILL $(pids) 2>/dev/null || true
 }
@@ -126,6 +127,7 @@ lane() { # NUMBER: its part of the rounds, on one file
     local i
     mkdir -p "$work/$1/stage"
     cd "$work/$1"
+    mkfifo nobody && exec 9<>nobody # where nothing ever comes
     : >file
     for ((i = $1; i < crashes; i += lanes)); do
         [ ! -e ../failed ] || exit 1
