@@ -345,6 +345,7 @@ TEST_F(StageFaults, TwoJobsShareAPlace)
     auto file = File::open(comm, mine, Mode::create, staged());
     barrier();
     EXPECT_EQ(std::distance(fs::directory_iterator(stage), fs::directory_iterator()), std::min(ranks(), 2));
+    barrier();
     Pattern pattern;
     pattern.add({{rank() * 30'000, 30'000}});
     auto step = file.declare(pattern);
