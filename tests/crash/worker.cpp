@@ -1,6 +1,7 @@
 // crash_worker SEED TARGET STAGE DIRECTORY: writes a staged file as the seed says, to be killed meanwhile. Each rank
 // writes its process id to DIRECTORY/pid.RANK, and to DIRECTORY/progress.RANK which calls it has begun and which have
-// returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the middle.
+// returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the
+// middle.
 //
 // crash_worker open TARGET: opens the file and closes it; says why if it cannot.
 #include <mpi.h>

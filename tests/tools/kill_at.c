@@ -1,5 +1,6 @@
 /* Preloaded: ends the process with SIGKILL at the KILL_AT-th call that changes or syncs a file, before it is made;
- * with KILL_RANK only the process of that rank. A process that ends by itself adds a line with their number to the file KILL_COUNT. */
+ * with KILL_RANK only the process of that rank. A process that ends by itself adds a line with their number to the file
+ * KILL_COUNT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
