@@ -6,10 +6,18 @@ bin=$1 kill_at=$2
 launcher=("${@:3}")
 lanes=${LANES:-6} crashes=${CRASHES:-20}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'forget; rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 KILL_LIBRARY=$kill_at
 
+# What jobs that were killed while they opened or closed, and recoveries, left in memory.
+forget() {
+    local left
+    while read -r left; do rm -rf "$left"; done < <(
+        sed -n 's/.*"directory": "\(.*\)".*/\1/p' "$work"/?/markers 2>/dev/null
+        grep -laF "$work/" /dev/shm/tapioca-*/*.meta 2>/dev/null | xargs -r dirname
+        sed 's/.*/\/dev\/shm\/tapioca-&-/' "$work"/?/processes 2>/dev/null | while read -r left; do ls -d "$left"*; done 2>/dev/null)
+}
 fail() {
     echo "crash_test: seed $seed, $ranks ranks, $way: $*" >&2
     tail -n 20 out log.out >&2 2>/dev/null || true
@@ -115,6 +123,8 @@ round() {
     way=${ways[RANDOM % 3]}
     cp file before
     run_and_kill
+    pids >>processes
+    cat file.tapioca >>markers 2>/dev/null || true
     if [ -e file.tapioca ] && chance 8; then refused; fi
     recover
     answer=$("$bin/crash_check" "$seed" "$ranks" file before d) || fail "$answer"
