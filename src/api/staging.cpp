@@ -156,7 +156,7 @@ core::Result<stage::Descriptor> make_marker(FileState const& file, Common const&
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
-    return stage::create_marker(marker);
+    return stage::create_marker(marker, durable_of(file) != stage::Durable::sync);
 }
 
 void warn(std::string const& text)
@@ -199,13 +199,11 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         status = pool.agree(marker ? core::Status() : tl::unexpected(marker.error()));
     }
     if (!status) {
-        if (writer) {
-            (void)stage::remove_log(writer->place());
-            (void)pool.agree({});  // the directory is empty once all have removed theirs
-            stage::remove_directory(writer->place().directory);
-        } else {
-            (void)pool.agree({});
-        }
+        if (writer) (void)stage::remove_log(writer->place());
+        (void)pool.agree({});  // the directory is empty once all have removed theirs
+        if (tier)
+            if (auto const directory = stage::directory_of((*tier)->directory(), common.identity))
+                stage::remove_directory(*directory);
         status.error().text = "stage: " + status.error().text;
         if (status.error().code != Errc::no_space) file.raise("open", status.error());
         if (team.rank() == 0)

@@ -76,14 +76,22 @@ int Mapped::populate(bool writable) const
     return ::madvise(data_, bytes_, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ? 0 : errno;
 }
 
+core::Result<std::string> directory_of(std::string const& parent, Identity const& identity)
+{
+    std::error_code error;
+    auto const absolute = std::filesystem::absolute(parent, error);
+    if (error) return core::fail_errno(error.value(), parent);
+    return absolute.lexically_normal().string() + "/tapioca-" + to_hex(identity);
+}
+
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity)
 {
     Descriptor const where(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!where) return core::fail_errno(errno, parent);
     auto const name = "tapioca-" + to_hex(identity);
-    std::error_code error;
-    auto path = std::filesystem::absolute(parent, error).lexically_normal().string() + "/" + name;
-    if (error) return core::fail_errno(error.value(), parent);
+    auto const found_path = directory_of(parent, identity);
+    if (!found_path) return found_path;
+    auto const& path = *found_path;
     if (::mkdirat(where.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return core::fail_errno(errno, path);
     struct stat found = {};
     if (::fstatat(where.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return core::fail_errno(errno, path);

@@ -54,6 +54,8 @@ struct Place {
     [[nodiscard]] std::string data() const { return directory + "/" + name + ".data"; }
 };
 
+/// The path of the job's directory in `parent`.
+core::Result<std::string> directory_of(std::string const& parent, Identity const& identity);
 /// The job's directory in `parent`, which must exist: made if it is not there yet, mode 0700, ours.
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity);
 /// Removes the files of a log. Not being there is no failure.

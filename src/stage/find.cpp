@@ -39,6 +39,16 @@ std::vector<Sought> logs_in(fs::path const& directory)
     return logs;
 }
 
+/// Whether there is a log beside the target that another job left: not ours, and no damage.
+bool is_of_another(Place const& place, Marker const& marker)
+{
+    auto const meta = open_private(place.meta(), false);
+    std::vector<std::byte> first(head_bytes);
+    if (!meta || !read_all(meta->get(), 0, first)) return false;
+    auto const head = read_head(first, meta_magic);
+    return head && head->identity != marker.identity;
+}
+
 /// Those in a directory, or in the jobs' directories in it.
 std::vector<Sought> logs_below(fs::path const& directory)
 {
@@ -79,7 +89,7 @@ std::vector<Sought> logs_in(Marker const& marker)
             if (marker.mapping == Mapping::process)
                 logs.push_back({{node.directory, log_name(marker.mapping, rank)}, node.host, {rank}, false});
             auto const place = overflow_place(marker.target, rank);
-            if (is_here(place)) beside.push_back({place, node.host, {rank}, true});
+            if (is_here(place) && !is_of_another(place, marker)) beside.push_back({place, node.host, {rank}, true});
         }
     }
     logs.insert(logs.end(), beside.begin(), beside.end());

@@ -46,7 +46,10 @@ void Image::find_blocks()
         bool const sound = rest.size() >= sizeof block && is_sound(block, seed_) && block.rank < head_.ranks;
         if (!sound) {
             auto const length = std::min<std::uint64_t>(rest.size(), meta_block_bytes);
-            if (!is_zero(rest.first(length))) damage_.push_back(fmt::format("the block at byte {} is damaged", at));
+            // Whoever was about to begin it may have come as far as its head, whose first bytes are written last.
+            bool const unnamed = block.magic == 0 && block.rank == 0 && rest.size() >= sizeof block;
+            auto const untouched = rest.first(length).subspan(unnamed ? sizeof block : 0);
+            if (!is_zero(untouched)) damage_.push_back(fmt::format("the block at byte {} is damaged", at));
             at += meta_block_bytes;
             continue;
         }

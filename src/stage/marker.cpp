@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,11 +155,8 @@ try {
     return core::fail(Errc::io, fmt::format("{}: {}", marker_path(target), error.what()));
 }
 
-core::Result<Descriptor> create_marker(Marker const& marker)
+static std::string text_of(Marker const& marker)
 {
-    auto file = create_private(marker_path(marker.target));
-    if (!file) return file;
-    (void)hold_alone(*file);
     auto json = Json{{"identity", to_hex(marker.identity)},
                      {"ranks", marker.ranks},
                      {"mapping", marker.mapping == Mapping::node ? "node" : "process"},
@@ -167,11 +165,46 @@ core::Result<Descriptor> create_marker(Marker const& marker)
                      {"nodes", Json::array()}};
     for (auto const& node : marker.nodes)
         json["nodes"].push_back({{"host", node.host}, {"directory", node.directory}, {"ranks", node.ranks}});
-    auto const text = std::string(first_line) + slot_of(0) + slot_of(0) + json.dump(1) + "\n";
-    if (auto status = write_all(file->get(), 0, std::as_bytes(std::span(text))); !status) {
-        ::unlink(marker_path(marker.target).c_str());
-        return tl::unexpected(status.error());
-    }
+    return std::string(first_line) + slot_of(0) + slot_of(0) + json.dump(1) + "\n";
+}
+
+static core::Status sync_directory_of(std::string const& path)
+{
+    auto const directory = std::filesystem::path(path).parent_path().string();
+    Descriptor const opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!opened || ::fsync(opened.get()) != 0) return core::fail_errno(errno, directory);
+    return {};
+}
+
+/// Gives a file its name. Fails if there is anything of that name.
+static core::Status give_name(std::string const& from, std::string const& to)
+{
+    int error = ::link(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    struct stat found = {};
+    bool const no_links = error == EPERM || error == EOPNOTSUPP || error == ENOSYS;
+    if (no_links && ::lstat(to.c_str(), &found) != 0) error = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    (void)::unlink(from.c_str());
+    if (error != 0) return core::fail_errno(error, to);
+    return {};
+}
+
+core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
+{
+    // It gets its name when it is whole: the job may be killed in between.
+    auto const path = marker_path(marker.target);
+    auto const first_name = path + "." + to_hex(marker.identity);
+    auto file = create_private(first_name);
+    if (!file) return file;
+    (void)hold_alone(*file);
+    auto const text = text_of(marker);
+    auto status = write_all(file->get(), 0, std::as_bytes(std::span(text)));
+    if (status && durable && ::fsync(file->get()) != 0) status = core::fail_errno(errno, first_name);
+    if (status)
+        status = give_name(first_name, path);
+    else
+        (void)::unlink(first_name.c_str());
+    if (status && durable) status = sync_directory_of(path);
+    if (!status) return tl::unexpected(status.error());
     return file;
 }
 

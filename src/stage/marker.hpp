@@ -38,8 +38,8 @@ bool has_marker(std::string const& target);
 std::string what_to_do(std::string const& target);
 
 core::Result<Marker> read_marker(std::string const& target);
-/// Makes the marker. Fails if there is one.
-core::Result<Descriptor> create_marker(Marker const& marker);
+/// Makes the marker. Fails if there is one. `durable`: even if the machine stops.
+core::Result<Descriptor> create_marker(Marker const& marker, bool durable);
 /// Notes how far the log was flushed, in turns at one of two places. `durable`: even if the machine stops.
 core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint64_t turn, bool durable);
 core::Status remove_marker(std::string const& target);

@@ -152,11 +152,36 @@ void Merge::resolve(std::vector<Piece>& pieces, Merged& merged)
     }
 }
 
+/// Contiguous requests of which none meet are the result, without a second list of them.
+bool Merge::finish_disjoint(Merged& merged)
+{
+    auto const meet = [](auto const& a, auto const& b) { return a.offset + a.length > b.offset; };
+    if (!units_.empty() || std::adjacent_find(flat_.begin(), flat_.end(), meet) != flat_.end()) return false;
+    auto& entries = list_.entries;
+    entries = std::move(flat_);
+    std::size_t kept = 0;
+    for (auto const entry : entries) {
+        merged.bytes += entry.length;
+        auto* const last = kept > 0 ? &entries[kept - 1] : nullptr;
+        bool const follows = last && last->buffer + last->length == entry.buffer;
+        if (follows && last->offset + last->length == entry.offset) {
+            last->length += entry.length;
+            continue;
+        }
+        list_.in_order = list_.in_order && (!last || follows);
+        entries[kept++] = entry;
+    }
+    entries.resize(kept);
+    if (kept > 0) merged.layouts.push_back(std::move(list_));
+    return true;
+}
+
 Merged Merge::finish()
 {
     sort();
     Merged merged;
     list_ = {};
+    if (finish_disjoint(merged)) return merged;
     std::size_t f = 0;
     std::size_t u = 0;
     auto const flat_begin = [&](std::size_t i) { return i < flat_.size() ? flat_[i].offset : pattern::no_offset; };

@@ -51,6 +51,7 @@ private:
     };
     void give_up_order_by_place();
     void sort();
+    bool finish_disjoint(Merged& merged);
     void break_up(Unit const& unit, std::vector<Piece>& pieces) const;
     void resolve(std::vector<Piece>& pieces, Merged& merged);
     void emit(Merged& merged, std::int64_t offset, std::int64_t length, std::int64_t buffer);

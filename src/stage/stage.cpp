@@ -46,15 +46,31 @@ void Stage::widen(Write const& write)
     writer_.tell_range(begin_, end_);
 }
 
+/// The log beside the target. It is there as a whole or not at all, since the job may be killed meanwhile; and what it
+/// replaces was left by a job that is over, as the marker is ours.
+core::Result<Writer> Stage::go_on_beside() const
+{
+    Place const unfinished{overflow_place_.directory, overflow_place_.name + ".new"};
+    (void)remove_log(unfinished);
+    auto head = writer_.head();
+    head.mapping = Mapping::process;
+    head.rank = writer_.rank();
+    auto made = Writer::create(unfinished, head);
+    if (!made) return made;
+    if (auto status = made->move_to(overflow_place_); !status) {
+        (void)remove_log(unfinished);
+        (void)remove_log(overflow_place_);
+        return tl::unexpected(status.error());
+    }
+    return made;
+}
+
 core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
 {
     if (!overflow_) {
         auto const status = to(writer_);
         if (status || status.error().code != Errc::no_space) return status;
-        auto head = writer_.head();
-        head.mapping = Mapping::process;
-        head.rank = writer_.rank();
-        auto made = Writer::create(overflow_place_, head);
+        auto made = go_on_beside();
         if (!made) {
             made.error().text = "the log's tier is full, and beside the file: " + made.error().text;
             return tl::unexpected(made.error());

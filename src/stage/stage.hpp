@@ -88,6 +88,7 @@ public:
 private:
     /// Has the request appended to the log, wherever there is room.
     core::Status append(std::function<core::Status(Writer&)> const& to);
+    [[nodiscard]] core::Result<Writer> go_on_beside() const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
     [[nodiscard]] std::uint64_t epoch_of(Write const& write) const { return write.collective ? epoch_ : epoch_ + 1; }

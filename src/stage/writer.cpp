@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -48,7 +49,10 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
     auto meta = create_private(place.meta());
     if (!meta) return tl::unexpected(meta.error());
     auto data = create_private(place.data());
-    if (!data) return tl::unexpected(data.error());
+    if (!data) {
+        (void)::unlink(place.meta().c_str());
+        return tl::unexpected(data.error());
+    }
     head.version = format_version;
     head.bytes = head_bytes;
     head.meta_block = meta_block_bytes;
@@ -83,6 +87,16 @@ core::Result<Writer> Writer::join(Place const& place, std::uint32_t rank)
     return writer;
 }
 
+core::Status Writer::move_to(Place const& place)
+{
+    // NAME.meta last, which is what a recovery looks for.
+    for (auto const file : {&Place::data, &Place::meta})
+        if (::rename((place_.*file)().c_str(), (place.*file)().c_str()) != 0)
+            return core::fail_errno(errno, (place.*file)());
+    place_ = place;
+    return {};
+}
+
 core::Status Writer::attach()
 {
     seed_ = seed_of(head_);
@@ -93,31 +107,43 @@ core::Status Writer::attach()
     return {};
 }
 
-core::Result<std::uint64_t> Writer::deal(std::uint64_t Counters::*counter, std::uint64_t bytes)
+core::Result<std::uint64_t> Writer::deal_data(std::uint64_t bytes)
 {
     if (used_ + bytes > limit_) return full();
     used_ += bytes;
-    return std::atomic_ref(counters_in(first_page_).*counter).fetch_add(bytes);
+    return std::atomic_ref(counters_in(first_page_).data_end).fetch_add(bytes);
+}
+
+/// Deals a block of NAME.meta. The file has it before the counter says so, even if this process dies in between: a file
+/// that is shorter was cut off by somebody.
+core::Result<std::uint64_t> Writer::deal_block(std::uint64_t bytes)
+{
+    if (used_ + bytes > limit_) return full();
+    std::atomic_ref const end(counters_in(first_page_).meta_end);
+    auto begin = end.load();
+    do {
+        if (auto status = allocate(meta_.get(), begin, bytes); !status) return tl::unexpected(status.error());
+    } while (!end.compare_exchange_strong(begin, begin + bytes));
+    used_ += bytes;
+    return begin;
 }
 
 core::Status Writer::add_block(std::uint64_t bytes)
 {
-    auto const begin = deal(&Counters::meta_end, bytes);
+    auto const begin = deal_block(bytes);
     if (!begin) return tl::unexpected(begin.error());
-    if (auto status = allocate(meta_.get(), *begin, bytes); !status) {
-        // What was dealt is dealt: without room it is a hole, which reads as a block that nobody has begun.
-        auto const size = size_of(meta_, place_.meta());
-        if (size && *size < *begin + bytes) (void)::ftruncate(meta_.get(), static_cast<off_t>(*begin + bytes));
-        used_ -= bytes;
-        return status;
-    }
     auto mapped = Mapped::of(meta_.get(), *begin, bytes, true);
     if (!mapped) return tl::unexpected(mapped.error());
     block_ = std::move(*mapped);
     (void)block_.populate(true);
     Block head{block_magic, rank_, bytes, blocks_, entries_, 0};
     seal(head, seed_);
-    std::memcpy(block_.data(), &head, sizeof head);
+    // As with entries, the first eight bytes come last.
+    std::uint64_t first = 0;
+    std::memcpy(&first, &head, sizeof first);
+    std::memcpy(block_.data() + sizeof first, reinterpret_cast<std::byte const*>(&head) + sizeof first,
+                sizeof head - sizeof first);
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(block_.data())).store(first, std::memory_order_release);
     block_at_ = sizeof head;
     ++blocks_;
     return {};
@@ -138,7 +164,7 @@ core::Result<std::uint64_t> Writer::make_room_for_data(std::uint64_t bytes)
     auto const left = head_.mapping == Mapping::process ? data_end_ - data_at_ : 0;
     constexpr auto unit = static_cast<std::int64_t>(data_block_bytes);
     auto const more = static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes - left), unit));
-    auto const begin = deal(&Counters::data_end, more);
+    auto const begin = deal_data(more);
     if (!begin) return tl::unexpected(begin.error());
     if (*begin != data_end_ || head_.mapping == Mapping::node) data_at_ = *begin;
     data_end_ = *begin + more;

@@ -18,6 +18,9 @@ public:
     /// The log of another rank of this node, which shares it.
     static core::Result<Writer> join(Place const& place, std::uint32_t rank);
 
+    /// Gives the log another place in the same file system, over what is there.
+    core::Status move_to(Place const& place);
+
     /// Most bytes that this rank may have in it.
     void limit(std::uint64_t bytes) { limit_ = bytes; }
 
@@ -54,7 +57,8 @@ private:
     core::Status attach();
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
     /// Where the counter stood before `bytes` were dealt.
-    core::Result<std::uint64_t> deal(std::uint64_t Counters::*counter, std::uint64_t bytes);
+    core::Result<std::uint64_t> deal_block(std::uint64_t bytes);
+    core::Result<std::uint64_t> deal_data(std::uint64_t bytes);
     core::Status make_room_for_entries(std::uint64_t bytes);
     core::Status add_block(std::uint64_t bytes);
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);

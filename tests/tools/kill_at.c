@@ -1,5 +1,6 @@
-/* Preloaded: ends the process with SIGKILL at the KILL_AT-th call that changes or syncs a file, before it is made.
- * A process that ends by itself adds a line with their number to the file KILL_COUNT. */
+/* Preloaded: ends the process with SIGKILL at the KILL_AT-th call that changes or syncs a file, before it is made;
+ * with KILL_RANK only the process of that rank. A process that ends by itself adds a line with their number to the file
+ * KILL_COUNT. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -22,11 +23,20 @@ __attribute__((destructor)) static void tell(void)
     fclose(file);
 }
 
+/* Of the ranks, the one that shall die. */
+static int is_meant(void)
+{
+    char const* const meant = getenv("KILL_RANK");
+    char const* rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (!rank) rank = getenv("PMI_RANK");
+    return !meant || (rank && strcmp(meant, rank) == 0);
+}
+
 static void count(void)
 {
     char const* const at = getenv("KILL_AT");
     int const number = atomic_fetch_add(&calls, 1) + 1;
-    if (at && number == atoi(at)) kill(getpid(), SIGKILL);
+    if (at && number == atoi(at) && is_meant()) kill(getpid(), SIGKILL);
 }
 
 /* Only plain files count: MPI writes to sockets and pipes. */
@@ -73,6 +83,34 @@ int fdatasync(int fd)
     count_file(fd);
     int (*const next)(int) = dlsym(RTLD_NEXT, "fdatasync");
     return next(fd);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    count_file(fd);
+    int (*const next)(int, off_t) = dlsym(RTLD_NEXT, "ftruncate");
+    return next(fd, size);
+}
+
+int posix_fallocate(int fd, off_t begin, off_t bytes)
+{
+    count_file(fd);
+    int (*const next)(int, off_t, off_t) = dlsym(RTLD_NEXT, "posix_fallocate");
+    return next(fd, begin, bytes);
+}
+
+int rename(char const* from, char const* to)
+{
+    count_path(to);
+    int (*const next)(char const*, char const*) = dlsym(RTLD_NEXT, "rename");
+    return next(from, to);
+}
+
+int link(char const* from, char const* to)
+{
+    count_path(to);
+    int (*const next)(char const*, char const*) = dlsym(RTLD_NEXT, "link");
+    return next(from, to);
 }
 
 int unlink(char const* path)

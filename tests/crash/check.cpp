@@ -1,0 +1,140 @@
+// crash_check SEED RANKS TARGET BEFORE DIRECTORY: whether the file is what the calls that returned have written, with
+// what it was BEFORE under it. Where a later call had begun and not returned, its bytes may be there or not.
+// Prints the number of bytes that it compared.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unordered_map>
+
+#include "crash/scenario.hpp"
+
+namespace {
+
+using namespace tapioca;
+using namespace tapioca::test;
+
+Bytes contents(std::string const& path)
+{
+    std::error_code error;
+    auto const size = std::filesystem::file_size(path, error);
+    Bytes bytes(error ? 0 : size);
+    std::ifstream(path, std::ios::binary)
+        .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
+}
+
+Progress progress_of(std::string const& directory, std::size_t rank)
+{
+    Progress progress;
+    std::ifstream in(directory + "/progress." + std::to_string(rank));
+    char what = 0;
+    int call = 0;
+    while (in >> what >> call) (what == 'b' ? progress.begun : progress.returned) = call;
+    return progress;
+}
+
+/// What a file may be.
+class Model {
+public:
+    explicit Model(Bytes before) : image_(std::move(before)) {}
+
+    /// A call that returned: wins over all that is older.
+    void write(std::int64_t base, Declared const& variable, Bytes const& data)
+    {
+        apply(image_, base, variable, data);
+        each(base, variable, data, [&](std::size_t at, std::byte) { maybe_.erase(at); });
+    }
+    /// One that did not return.
+    void begin(std::int64_t base, Declared const& variable, Bytes const& data)
+    {
+        each(base, variable, data, [&](std::size_t at, std::byte value) {
+            maybe_[at].push_back(value);
+            most_ = std::max(most_, at + 1);
+        });
+    }
+    /// The first byte that cannot be, or -1.
+    [[nodiscard]] std::int64_t first_wrong(Bytes const& file) const
+    {
+        if (file.size() < image_.size()) return static_cast<std::int64_t>(file.size());
+        for (std::size_t i = 0; i < file.size(); ++i)
+            if (!allows(i, file[i])) return static_cast<std::int64_t>(i);
+        return -1;
+    }
+    [[nodiscard]] std::size_t open_bytes() const { return maybe_.size(); }
+
+private:
+    template <class Visit>
+    static void each(std::int64_t base, Declared const& variable, Bytes const& data, Visit const& visit)
+    {
+        std::size_t from = 0;
+        for (auto const& extent : variable.extents)
+            for (std::int64_t i = 0; i < extent.length; ++i, ++from)
+                visit(static_cast<std::size_t>(base + extent.offset + i), data[from]);
+    }
+    [[nodiscard]] bool allows(std::size_t at, std::byte value) const
+    {
+        if (at < image_.size() ? value == image_[at] : at < most_ && value == std::byte{}) return true;
+        auto const found = maybe_.find(at);
+        return found != maybe_.end() &&
+               std::find(found->second.begin(), found->second.end(), value) != found->second.end();
+    }
+
+    Bytes image_;
+    std::unordered_map<std::size_t, std::vector<std::byte>> maybe_;
+    std::size_t most_ = 0;  ///< where the file may end
+};
+
+/// Adds the writes of one call.
+void add_call(Model& model, Scenario const& scenario, std::uint64_t seed, std::size_t number,
+              std::vector<Progress> const& progress)
+{
+    auto const& call = scenario.calls[number - 1];
+    if (call.kind != CrashCall::Kind::write) return;
+    for (std::size_t rank = 0; rank < progress.size(); ++rank) {
+        if (progress[rank].begun < static_cast<int>(number)) continue;
+        auto const data = written_by(scenario, seed, number, rank);
+        bool const returned = progress[rank].returned >= static_cast<int>(number);
+        for (std::size_t v = 0; v < data.size(); ++v)
+            if (returned)
+                model.write(call.base, scenario.jobs[call.job][rank][v], data[v]);
+            else
+                model.begin(call.base, scenario.jobs[call.job][rank][v], data[v]);
+    }
+}
+
+int fail(std::uint64_t seed, std::vector<Progress> const& progress, std::int64_t at, Bytes const& file)
+{
+    std::printf("seed %llu: byte %lld of %zu cannot be what it is;", static_cast<unsigned long long>(seed),
+                static_cast<long long>(at), file.size());
+    for (auto const& one : progress) std::printf(" %d/%d", one.returned, one.begun);
+    std::puts(" calls returned and begun");
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc != 6) return 2;
+    auto const seed = std::strtoull(argv[1], nullptr, 10);
+    auto const ranks = static_cast<std::size_t>(std::atoi(argv[2]));
+    auto const file = contents(argv[3]);
+    auto const before = contents(argv[4]);
+    std::vector<Progress> progress;
+    bool opened = false;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        progress.push_back(progress_of(argv[5], rank));
+        opened = opened || progress.back().returned >= 0;
+    }
+    auto const scenario = scenario_of(seed, static_cast<int>(ranks), "");
+    if (!opened && scenario.create && file.empty()) return std::puts("0 0"), 0;  // killed while opening
+    Model model(opened && scenario.create ? Bytes() : before);
+    for (std::size_t number = 1; number <= scenario.calls.size(); ++number)
+        add_call(model, scenario, seed, number, progress);
+    auto const wrong = model.first_wrong(file);
+    if (wrong >= 0) return fail(seed, progress, wrong, file);
+    std::printf("%zu %zu\n", file.size(), model.open_bytes());
+    return 0;
+}

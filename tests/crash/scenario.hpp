@@ -1,0 +1,40 @@
+// What a job that will be killed does: the same calls on every rank for the same seed, and what they write.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tapioca/options.hpp>
+
+#include "support/random_patterns.hpp"
+
+namespace tapioca::test {
+
+/// A collective call. Calls are numbered from 1 on; 0 is the opening.
+struct CrashCall {
+    enum class Kind { write, flush, sync, size, pause };
+    Kind kind = Kind::write;
+    std::size_t job = 0;
+    std::int64_t base = 0;
+    bool in_background = false;
+};
+
+struct Scenario {
+    Options options;
+    bool create = false;  ///< the file begins empty
+    std::vector<Job> jobs;
+    std::vector<CrashCall> calls;
+    bool closes = false;
+};
+Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage);
+
+/// What `rank` writes in a call, variable by variable.
+std::vector<Bytes> written_by(Scenario const& scenario, std::uint64_t seed, std::size_t call, std::size_t rank);
+
+/// How far a rank came: its last call that began, and its last that returned. -1: none.
+struct Progress {
+    int begun = -1;
+    int returned = -1;
+};
+
+}  // namespace tapioca::test
