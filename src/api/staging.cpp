@@ -218,6 +218,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         (*tier)->traits().name));
     staging->marker_ = std::move(*marker);
     staging->launch_agent();
+    staging->meet_neighbours();
     staging->creating_ = MPI_Wtime() - start;
     return staging;
 }
@@ -243,6 +244,33 @@ Staging::~Staging()
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
 
+/// The pairs of files that this node's ranks append to.
+std::vector<stage::Place> Staging::logs_of_node() const
+{
+    auto const& place = stage_.writer().place();
+    if (shared()) return {place};
+    auto const& team = file_.pool->team();
+    std::vector<stage::Place> logs;
+    for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+        logs.push_back({place.directory, stage::log_name(stage::Mapping::process, static_cast<std::uint32_t>(rank))});
+    return logs;
+}
+
+void Staging::meet_neighbours()
+{
+    std::vector<stage::Neighbours::Log> logs;
+    auto const& team = file_.pool->team();
+    if (team.node_size() == 1) return;
+    for (auto& place : logs_of_node()) logs.push_back({std::move(place)});
+    auto const& ranks = team.nodes()[static_cast<std::size_t>(team.my_node())];
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        auto& log = logs[shared() ? 0 : i];
+        log.overflow.push_back(stage::overflow_place(file_.path, static_cast<std::uint32_t>(ranks[i])));
+        log.own = !shared() && ranks[i] == team.rank();
+    }
+    stage_.meet(stage::Neighbours(std::move(logs)));
+}
+
 /// Without it, all is left to the flush.
 void Staging::launch_agent()
 {
@@ -257,14 +285,7 @@ void Staging::launch_agent()
     auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));
     agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
     agent.rate = core::parse_bytes(wish).value_or(0);
-    auto const& place = stage_.writer().place();
-    if (shared()) {
-        agent.logs = {place};
-    } else {
-        for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
-            agent.logs.push_back(
-                {place.directory, stage::log_name(stage::Mapping::process, static_cast<std::uint32_t>(rank))});
-    }
+    agent.logs = logs_of_node();
     agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.pool->core_set());
     if (!agent_->launch()) agent_.reset();
 }
@@ -306,7 +327,10 @@ core::Status Staging::write(stage::Stage::Write const& write)
 
 core::Status Staging::write_through(stage::Stage::Write const& write)
 {
+    // Else the agent could write older bytes between the two.
+    stage::Lock const lock(draining_ ? stage_.writer().place().directory : std::string());
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
+    if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
     return status;
 }
@@ -327,8 +351,13 @@ class Drain {
 public:
     using Progress = std::function<void(std::uint64_t bytes)>;
     /// `done` are bytes of the file that need not be written, unless ranks overlap.
-    Drain(std::shared_ptr<FileState> file, stage::Content& content, std::vector<Extent> done, Progress progress)
-        : file_(std::move(file)), content_(content), done_(std::move(done)), progress_(std::move(progress))
+    Drain(std::shared_ptr<FileState> file, stage::Content& content, std::vector<Extent> done, Progress progress,
+          bool after_crash)
+        : file_(std::move(file)),
+          content_(content),
+          done_(std::move(done)),
+          progress_(std::move(progress)),
+          after_crash_(after_crash)
     {
     }
     core::Status all()
@@ -349,17 +378,31 @@ private:
     core::Status window(std::uint64_t first, std::uint64_t last)
     {
         auto const batch = content_.batch(first, last);
-        auto const total = file_->pool->sum(pattern::summarise(batch.variables), {});
+        auto const total = file_->pool->sum(pattern::summarise(batch.claims), {});
         if (!total) return tl::unexpected(total.error());
         if (total->bytes == 0) return {};
         bool const apart = first == last || file_->pool->team().size() == 1 || total->dense() ||
-                           find_overlap(file_->pool->team(), batch.variables, *total).has_value();
+                           find_overlap(file_->pool->team(), batch.claims, *total).has_value();
         if (apart && done_.empty()) return run(batch);
         if (apart) return run(content_.batch(first, last, done_));
         done_.clear();
+        if (auto status = take_back(); !status) return status;
         auto const middle = first + (last - first) / 2;
         auto status = window(first, middle);
         return status ? window(middle + 1, last) : status;
+    }
+
+    /// What went past the log is in its place by now, and about to be overwritten by what is older. After a crash it
+    /// may have been already, by a flush or a recovery that was interrupted.
+    core::Status take_back()
+    {
+        if (std::exchange(taken_back_, true)) return {};
+        if (after_crash_) {
+            content_.rewrite_stored();
+            return {};
+        }
+        auto* const target = file_->target();
+        return file_->pool->agree(target ? content_.read_back(*target) : file_->target_status());
     }
 
     core::Status run(stage::Batch const& batch)
@@ -380,6 +423,8 @@ private:
     stage::Content& content_;
     std::vector<Extent> done_;
     Progress progress_;
+    bool after_crash_;
+    bool taken_back_ = false;
     std::uint64_t windows_ = 0;
 };
 
@@ -388,7 +433,7 @@ private:
 core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
                     std::function<void(std::uint64_t)> const& progress)
 {
-    return Drain(file, content, {}, progress).all();
+    return Drain(file, content, {}, progress, true).all();
 }
 
 /// Notes that all logs may be forgotten. Collective.
@@ -444,7 +489,7 @@ core::Status Staging::drain(stage::Content& content)
 {
     std::vector<Extent> done;
     if (draining_) done = pause_agent();
-    Drain drain(file_.shared_from_this(), content, std::move(done), {});
+    Drain drain(file_.shared_from_this(), content, std::move(done), {}, false);
     auto status = drain.all();
     windows_ += drain.windows();
     return status;

@@ -55,6 +55,8 @@ private:
     core::Status commit(bool durable);
     core::Status empty();
     core::Status drain(stage::Content& content);
+    [[nodiscard]] std::vector<stage::Place> logs_of_node() const;
+    void meet_neighbours();
     void launch_agent();
     std::vector<Extent> pause_agent();
     core::Status tell_failures();

@@ -230,18 +230,19 @@ Outcome OpenFile::serve_alone(Request const& request)
     return request.direction == Direction::write ? write_staged(request, false) : read_over(request);
 }
 
-/// Whether a read would find something else, or end elsewhere, without this rank's log. Local.
+/// Whether a read would find something else, or end elsewhere, without the logs of this node. Local.
 bool OpenFile::concerns_log(Part const& part)
 {
-    auto const& stage = staging().stage();
-    if (!part.obstacle.empty() || part.bytes == 0 || stage.empty() || part.access.origin >= stage.end()) return false;
-    if (part.end > stage.begin()) return true;
+    if (!part.obstacle.empty() || part.bytes == 0) return false;
+    auto const logged_range = staging().stage().range();
+    if (part.access.origin >= logged_range.end) return false;
+    if (part.end > logged_range.begin) return true;
     auto* const target = logged().target();
     auto const size = target ? target->size().value_or(0) : 0;
     return part.end > static_cast<std::int64_t>(size);
 }
 
-/// What is in the file, with this rank's own staged bytes over it; zeros where there is nothing. Local.
+/// What is in the file, with what this node's ranks have staged over it; zeros where there is nothing. Local.
 core::Status OpenFile::load(std::int64_t offset, std::span<std::byte> to)
 {
     auto& file = logged();
@@ -262,7 +263,7 @@ core::Status OpenFile::load(std::int64_t offset, std::span<std::byte> to)
     });
 }
 
-/// An independent read: passed on, unless this rank's log has to do with it. Local.
+/// An independent read: passed on, unless a log of this node has to do with it. Local.
 Outcome OpenFile::read_over(Request const& request)
 {
     std::lock_guard const lock(log());
@@ -274,7 +275,7 @@ Outcome OpenFile::read_over(Request const& request)
     }
     auto* const target = logged().target();
     auto const in_file = target ? static_cast<std::int64_t>(target->size().value_or(0)) : 0;
-    auto const size = std::max(in_file, staging().stage().end());
+    auto const size = std::max(in_file, staging().stage().range().end);
     Outcome outcome{true, MPI_SUCCESS, 0};
     core::Status status;
     each_piece(*found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {

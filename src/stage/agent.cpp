@@ -195,6 +195,8 @@ bool Agent::drain_one()
 /// False if the block is not complete, or cannot be written.
 bool Agent::drain(std::int64_t number, Block& block)
 {
+    Lock const lock(wish_.logs.front().directory);
+    (void)follow();
     auto const begin = number * wish_.block_bytes;
     auto const end = begin + wish_.block_bytes;
     std::sort(block.requests.begin(), block.requests.end(),
@@ -206,8 +208,8 @@ bool Agent::drain(std::int64_t number, Block& block)
     for (auto const& reference : block.requests) {
         auto const& source = *sources_[reference.source];
         auto const request = source.request_at(reference.at);
-        auto const* const data = request && !request->gone() ? source.data_of(request->note) : nullptr;
-        if (!data) return false;  // the flush knows what to do
+        auto const* const data = request && !request->stored() ? source.data_of(request->note) : nullptr;
+        if (!data) return false;  // some of it went past the log: the flush knows what to do
         pattern::Cursor cursor(request->layout);
         cursor.seek(begin);
         for (pattern::Run run; cursor.next(end, run);)

@@ -25,6 +25,8 @@ struct Content::Log {
 
 namespace {
 
+constexpr std::uint64_t entries_a_mark = 128;
+
 Entry head_of(std::span<std::byte const> bytes)
 {
     Entry entry;
@@ -68,7 +70,9 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
 
     if (ranks.empty()) ranks = log->image->ranks();
     for (auto const rank : ranks) {
-        Stream stream{log.get(), rank};
+        Stream stream;
+        stream.log = log.get();
+        stream.rank = rank;
         Image::Cursor cursor;
         std::string what;
         for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
@@ -80,6 +84,7 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
                 what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
                 break;
             }
+            if (cursor.entries % entries_a_mark == 0) stream.marks.push_back({entry.epoch, cursor});
             ++requests_;
             any_gone_ = any_gone_ || (entry.flags & flag_gone);
             bytes_ += entry.data_bytes;
@@ -113,6 +118,9 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
     std::vector<Walk> walks;
     for (auto const& stream : streams_) {
         Walk walk{stream};
+        auto const mark = std::partition_point(stream.marks.begin(), stream.marks.end(),
+                                               [&](auto const& m) { return m.epoch < first; });
+        if (mark != stream.marks.begin()) walk.cursor = std::prev(mark)->cursor;
         do walk.step();
         while (!walk.done && walk.entry.epoch < first);
         if (!walk.done) walks.push_back(walk);
@@ -142,23 +150,23 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
     std::byte const* base = nullptr;
     for (auto const& log : logs_)
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
+    if (!read_back_.empty() && read_back_.data() < base) base = read_back_.data();
     Merge merge(base);
     merge.expect(requests_);
-    // What is gone is gone, also if that became known in a later epoch.
-    auto const until = any_gone_ ? UINT64_MAX - 1 : last;
+    // What went to the target only is newer than all that the rank had there, also if that was in a later epoch.
+    auto const until = any_gone_ && !has_read_ ? UINT64_MAX - 1 : last;
     each(first, until, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
-        bool const gone = entry.flags & flag_gone;
-        if (entry.epoch > last && !gone) return;
-        auto const* const data = gone ? nullptr : stream.log->data_of(entry);
-        if (!gone && entry.kind == Kind::contiguous)
+        auto const* const data = data_to_write(bytes, entry, stream);
+        if (entry.epoch > last && !(entry.flags & flag_gone)) return;
+        if (data && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
         auto request = decode(bytes, stream.log->image->seed());
         if (!request)
             damage_.push_back(stream.log->place.meta() + ": " + request.error().text);
-        else if (gone)
-            merge.leave_out(std::move(request->layout));
-        else
+        else if (data)
             merge.add(std::move(request->layout), data);
+        else
+            merge.leave_out(std::move(request->layout));
     });
     auto const left_out = pattern::Variable::from_extents(0, done);
     for (auto const& layout : left_out.layouts()) merge.leave_out(layout);
@@ -167,7 +175,52 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
     batch.bytes = static_cast<std::uint64_t>(merged.bytes);
     batch.data = const_cast<std::byte*>(base);  // the engine does not write to it
     batch.variables = {std::make_shared<pattern::Variable const>(std::move(merged.layouts), merged.bytes)};
+    batch.claims = batch.variables;
+    if (!merged.left_out.empty())
+        batch.claims.push_back(
+            std::make_shared<pattern::Variable const>(pattern::Variable::from_extents(1, merged.left_out)));
     return batch;
+}
+
+/// Null for what is in the target and need not be written.
+std::byte const* Content::data_to_write(std::span<std::byte const> bytes, Entry const& entry,
+                                        Stream const& stream) const
+{
+    if (entry.flags == 0) return stream.log->data_of(entry);
+    if (auto const at = read_at_.find(bytes.data()); at != read_at_.end()) return read_back_.data() + at->second;
+    return again_ && !(entry.flags & flag_gone) ? stream.log->data_of(entry) : nullptr;
+}
+
+core::Status Content::read_back(target::Target& target)
+{
+    std::uint64_t bytes = 0;
+    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
+        if (entry.flags != 0) bytes += entry.data_bytes;
+    });
+    try {
+        read_back_.resize(bytes);
+    } catch (std::exception const&) {
+        return core::fail(Errc::memory, fmt::format("no memory for {} bytes that went past the log", bytes));
+    }
+    core::Status status;
+    std::size_t at = 0;
+    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> entry_bytes, Entry const& entry, Stream const& stream) {
+        if (entry.flags == 0 || !status) return;
+        auto const request = decode(entry_bytes, stream.log->image->seed());
+        if (!request) return;
+        pattern::Cursor cursor(request->layout);
+        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+            for (std::int64_t i = 0; i < run.count && status; ++i) {
+                auto* const to = read_back_.data() + at + run.buffer + i * run.buffer_stride;
+                auto const got =
+                    target.read(run.offset + i * run.stride, std::span(to, static_cast<std::size_t>(run.length)));
+                if (!got) status = tl::unexpected(got.error());
+            }
+        read_at_[entry_bytes.data()] = at;
+        at += entry.data_bytes;
+    });
+    has_read_ = true;
+    return status;
 }
 
 std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> const& progress)

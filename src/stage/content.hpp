@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "pattern/summary.hpp"
@@ -19,6 +20,7 @@ struct Batch {
     pattern::Variables variables;  ///< one, for the engine
     std::byte* data = nullptr;     ///< that its places in the buffer are relative to
     std::uint64_t bytes = 0;
+    pattern::Variables claims;  ///< with what was left out: for looking whether ranks overlap
 };
 
 class Content {
@@ -37,6 +39,10 @@ public:
     [[nodiscard]] Range epochs();
     /// Of the epochs first to last, without the bytes of `done`. Local.
     [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
+    /// What is in the target already is left out of batches, unless this has read it from there (while nobody has
+    /// overwritten it) or, after a crash, the log's own copy of it is to be trusted more.
+    core::Status read_back(target::Target& target);
+    void rewrite_stored() { again_ = true; }
     /// Checks the data's checksums and tells what is wrong. From then on a request that is, and those of its rank
     /// behind it, are left out. `progress` hears of bytes that were checked.
     [[nodiscard]] std::vector<std::string> verify(std::function<void(std::uint64_t)> const& progress = {});
@@ -51,10 +57,18 @@ private:
         Log const* log;
         std::uint32_t rank;
         std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
+        struct Mark {
+            std::uint64_t epoch;  ///< of the entry before
+            Image::Cursor cursor;
+        };
+        std::vector<Mark> marks;  ///< every so many entries, to begin from
     };
     /// Calls visit(entry's bytes, entry, data or null) for requests of the epochs, oldest epoch first.
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
+
+    [[nodiscard]] std::byte const* data_to_write(std::span<std::byte const> bytes, Entry const& entry,
+                                                 Stream const& stream) const;
 
     std::vector<std::shared_ptr<Log>> logs_;
     std::vector<Stream> streams_;
@@ -63,6 +77,10 @@ private:
     std::uint64_t bytes_ = 0;
     std::vector<std::string> damage_;
     bool any_gone_ = false;
+    bool again_ = false;     ///< stored requests are written again
+    bool has_read_ = false;  ///< or read from the target
+    std::vector<std::byte> read_back_;
+    std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
 };
 
 }  // namespace tapioca::stage

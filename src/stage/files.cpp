@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -180,6 +181,13 @@ core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes)
         bytes = bytes.subspan(static_cast<std::size_t>(done));
     }
     return {};
+}
+
+Lock::Lock(std::string const& directory)
+{
+    if (directory.empty()) return;
+    directory_ = Descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (directory_ && ::flock(directory_.get(), LOCK_EX) != 0 && errno == EINTR) {}
 }
 
 Identity new_identity()

@@ -82,4 +82,15 @@ core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes);
 
 Identity new_identity();
 
+/// Keeps this node's other processes, and the agent, out. None if the directory is an empty text.
+class Lock {
+public:
+    explicit Lock(std::string const& directory);
+    Lock(Lock const&) = delete;
+    Lock& operator=(Lock const&) = delete;
+
+private:
+    Descriptor directory_;
+};
+
 }  // namespace tapioca::stage

@@ -59,7 +59,9 @@ struct Counters {
     std::uint64_t data_end;          ///< and of NAME.data
     std::uint64_t emptied;           ///< the head's generation or, while the log is being emptied, the next
     std::uint64_t emptied_inverted;  ///< all bits of that turned over; written after it
-    std::byte reserved[96];
+    std::int64_t begin;              ///< of the file, the first byte that a request in the log has; a hint
+    std::int64_t end;                ///< and where the last one ends
+    std::byte reserved[80];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 

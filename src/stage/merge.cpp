@@ -144,8 +144,12 @@ void Merge::resolve(std::vector<Piece>& pieces, Merged& merged)
         pieces = std::move(visible);
         std::sort(pieces.begin(), pieces.end(), by_offset);
     }
-    for (auto const& piece : pieces)
-        if (!piece.left_out) emit(merged, piece.offset, piece.length, piece.buffer);
+    for (auto const& piece : pieces) {
+        if (piece.left_out)
+            merged.left_out.push_back({piece.offset, piece.length});
+        else
+            emit(merged, piece.offset, piece.length, piece.buffer);
+    }
 }
 
 /// Contiguous requests of which none meet are the result, without a second list of them.

@@ -17,6 +17,7 @@ namespace tapioca::stage {
 struct Merged {
     std::vector<pattern::Layout> layouts;  ///< disjoint, each ascending
     std::int64_t bytes = 0;
+    std::vector<Extent> left_out;  ///< ascending and disjoint
 };
 
 class Merge {

@@ -43,6 +43,7 @@ void Stage::widen(Write const& write)
 {
     begin_ = std::min(begin_, begin_of(write.variable) + write.shift);
     end_ = std::max(end_, end_of(write.variable) + write.shift);
+    writer_.tell_range(begin_, end_);
 }
 
 /// The log beside the target. It is there as a whole or not at all, since the job may be killed meanwhile; and what it
@@ -138,22 +139,31 @@ core::Result<std::shared_ptr<Content>> Stage::content() const
     return content;
 }
 
+Neighbours::Range Stage::range()
+{
+    auto range = neighbours_.range();
+    return {std::min(range.begin, begin_), std::max(range.end, end_)};
+}
+
 core::Status Stage::look(std::int64_t begin, std::int64_t end, Visit const& visit)
 {
-    if (empty() || end <= begin_ || begin >= end_) return {};
-    if (looked_at_ != entries()) {
-        auto found = content();
+    auto const around = neighbours_.range();
+    bool const others = end > around.begin && begin < around.end;
+    if (!others && (empty() || end <= begin_ || begin >= end_)) return {};
+    // What others append is not known without looking.
+    if (others || looked_at_ != entries()) {
+        auto found = others ? neighbours_.content() : content();
         if (!found) return tl::unexpected(found.error());
         seen_ = std::move(*found);
-        own_ = seen_->batch(0, UINT64_MAX - 1);
-        looked_at_ = entries();
+        seen_batch_ = seen_->batch(0, UINT64_MAX - 1);
+        looked_at_ = others ? UINT64_MAX : entries();
     }
-    for (auto const& layout : own_.variables.front()->layouts()) {
+    for (auto const& layout : seen_batch_.variables.front()->layouts()) {
         pattern::Cursor cursor(layout);
         cursor.seek(begin);
         for (pattern::Run run; cursor.next(end, run);)
             for (std::int64_t i = 0; i < run.count; ++i)
-                visit(run.offset + i * run.stride, run.length, own_.data + run.buffer + i * run.buffer_stride);
+                visit(run.offset + i * run.stride, run.length, seen_batch_.data + run.buffer + i * run.buffer_stride);
     }
     return {};
 }
@@ -169,7 +179,7 @@ core::Status Stage::sync()
 core::Status Stage::reset(bool empty)
 {
     seen_.reset();
-    own_ = {};
+    seen_batch_ = {};
     looked_at_ = UINT64_MAX;
     begin_ = pattern::no_offset;
     end_ = 0;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "stage/content.hpp"
+#include "stage/neighbours.hpp"
 #include "stage/writer.hpp"
 
 namespace tapioca::stage {
@@ -59,7 +60,11 @@ public:
     /// What is in the log. The view stays valid until reset().
     core::Result<std::shared_ptr<Content>> content() const;
 
-    /// Where this rank's own bytes of [begin, end) are: visits pieces (offset, length, data), ascending.
+    /// Other ranks of this node, whose bytes look() finds, too.
+    void meet(Neighbours neighbours) { neighbours_ = std::move(neighbours); }
+    /// From the first to behind the last byte that is in a log of this node.
+    [[nodiscard]] Neighbours::Range range();
+    /// Where the bytes of [begin, end) are that are in a log of this node: visits pieces (offset, length, data).
     using Visit = std::function<void(std::int64_t offset, std::int64_t length, std::byte const* data)>;
     core::Status look(std::int64_t begin, std::int64_t end, Visit const& visit);
 
@@ -98,10 +103,12 @@ private:
     bool warned_ = false;
     bool named_ = false;  ///< the files' names are durable
 
-    // what look() found out, as of so many entries
+    Neighbours neighbours_;
+
+    // what look() found out, as of so many entries of this rank
     std::uint64_t looked_at_ = UINT64_MAX;
     std::shared_ptr<Content> seen_;
-    Batch own_;
+    Batch seen_batch_;
 };
 
 }  // namespace tapioca::stage

@@ -68,7 +68,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters = {head_bytes, head_bytes, head.generation, ~head.generation, {}};
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, {}};
     return writer;
 }
 
@@ -268,6 +268,15 @@ core::Status Writer::append_gone(pattern::Variable const& variable, std::int64_t
     return append(variable, shift, nullptr, note);
 }
 
+void Writer::tell_range(std::int64_t begin, std::int64_t end)
+{
+    auto& counters = counters_in(first_page_);
+    std::atomic_ref const first(counters.begin);
+    std::atomic_ref const last(counters.end);
+    for (auto now = first.load(); begin < now && !first.compare_exchange_weak(now, begin);) {}
+    for (auto now = last.load(); end > now && !last.compare_exchange_weak(now, end);) {}
+}
+
 core::Status Writer::sync(bool parent)
 {
     // The data first: an entry says that its data is there.
@@ -297,6 +306,8 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     std::atomic_ref(counters.emptied_inverted).store(~head_.generation);
     counters.meta_end = head_bytes;
     counters.data_end = head_bytes;
+    counters.begin = pattern::no_offset;
+    counters.end = 0;
     for (auto const* const file : {&meta_, &data_})
         if (::ftruncate(file->get(), head_bytes) != 0) return core::fail_errno(errno, place_.directory);
     if (auto status = write_head(meta_.get(), head_, meta_magic); !status) return status;

@@ -33,6 +33,8 @@ public:
                                std::uint64_t epoch, std::uint32_t number);
     /// Notes that the target has newer bytes there than this rank's log, which are not known here.
     core::Status append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch);
+    /// Tells other processes, without delay, that requests reach from `begin` to `end`.
+    void tell_range(std::int64_t begin, std::int64_t end);
     /// Makes what was appended survive the machine. `parent`: the new names as well.
     core::Status sync(bool parent);
     /// Empties the log. Where several share it, the first user does so with `empty`, then the others without.

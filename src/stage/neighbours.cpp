@@ -1,0 +1,39 @@
+#include "stage/neighbours.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace tapioca::stage {
+
+Neighbours::Range Neighbours::range()
+{
+    if (first_pages_.empty())
+        for (auto const& log : logs_) {
+            if (log.own) continue;
+            auto const file = open_private(log.place.meta(), false);
+            if (!file) continue;
+            if (auto page = Mapped::of(file->get(), 0, head_bytes, false)) first_pages_.push_back(std::move(*page));
+        }
+    Range range{pattern::no_offset, 0};
+    for (auto const& page : first_pages_) {
+        auto const* const counters = reinterpret_cast<Counters const*>(page.data() + sizeof(Head));
+        range.begin = std::min(range.begin, __atomic_load_n(&counters->begin, __ATOMIC_ACQUIRE));
+        range.end = std::max(range.end, __atomic_load_n(&counters->end, __ATOMIC_ACQUIRE));
+    }
+    return range;
+}
+
+core::Result<std::shared_ptr<Content>> Neighbours::content() const
+{
+    auto content = std::make_shared<Content>();
+    for (auto const& log : logs_) {
+        if (auto status = content->add(log.place); !status) return tl::unexpected(status.error());
+        for (auto const& place : log.overflow)
+            if (::access(place.meta().c_str(), F_OK) == 0)
+                if (auto status = content->add(place); !status) return tl::unexpected(status.error());
+    }
+    return content;
+}
+
+}  // namespace tapioca::stage

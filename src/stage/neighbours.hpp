@@ -1,0 +1,36 @@
+// Neighbours: the logs of a node's other ranks, which a rank that reads by itself can see without asking.
+#pragma once
+
+#include <vector>
+
+#include "stage/content.hpp"
+#include "stage/files.hpp"
+
+namespace tapioca::stage {
+
+class Neighbours {
+public:
+    /// A log of the node, and where it goes on when its tier is full.
+    struct Log {
+        Place place;
+        std::vector<Place> overflow = {};
+        bool own = false;  ///< nobody else appends to it
+    };
+    Neighbours() = default;
+    explicit Neighbours(std::vector<Log> logs) : logs_(std::move(logs)) {}
+
+    struct Range {
+        std::int64_t begin;
+        std::int64_t end;
+    };
+    /// From the first to behind the last byte that others have. Cheap after the first time.
+    [[nodiscard]] Range range();
+    /// All that is in the logs now, this rank's own among them.
+    core::Result<std::shared_ptr<Content>> content() const;
+
+private:
+    std::vector<Log> logs_;
+    std::vector<Mapped> first_pages_;
+};
+
+}  // namespace tapioca::stage
