@@ -215,7 +215,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         file,
         stage::Stage(std::move(*writer), stage::overflow_place(target, static_cast<std::uint32_t>(team.rank())),
                      durable_of(file)),
-        (*tier)->traits().name));
+        (*tier)->traits().name, target));
     staging->marker_ = std::move(*marker);
     staging->launch_agent();
     staging->meet_neighbours();
@@ -265,7 +265,7 @@ void Staging::meet_neighbours()
     auto const& ranks = team.nodes()[static_cast<std::size_t>(team.my_node())];
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         auto& log = logs[shared() ? 0 : i];
-        log.overflow.push_back(stage::overflow_place(file_.path, static_cast<std::uint32_t>(ranks[i])));
+        log.overflow.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(ranks[i])));
         log.own = !shared() && ranks[i] == team.rank();
     }
     stage_.meet(stage::Neighbours(std::move(logs)));
@@ -277,6 +277,7 @@ void Staging::launch_agent()
     auto const wish = file_.settings.options.stage_drain.value_or("off");
     draining_ = wish != "off";
     if (!draining_) return;
+    stage_.taint();
     auto const& team = file_.pool->team();
     if (team.node_rank() != 0) return;
     auto target = target::open_file(file_.path, target::Access::update);
@@ -317,6 +318,11 @@ void Staging::warn_if_full()
                          directory));
 }
 
+void Staging::note_failure(core::Status const& status)
+{
+    core::keep_first(failed_, status);
+}
+
 core::Status Staging::write(stage::Stage::Write const& write)
 {
     auto status = stage_.write(write);
@@ -351,24 +357,29 @@ class Drain {
 public:
     using Progress = std::function<void(std::uint64_t bytes)>;
     /// `done` are bytes of the file that need not be written, unless ranks overlap.
+    /// `before_overwriting` is called before older bytes are written over newer ones; a recovery has none.
     Drain(std::shared_ptr<FileState> file, stage::Content& content, std::vector<Extent> done, Progress progress,
-          bool after_crash)
+          std::function<void()> before_overwriting)
         : file_(std::move(file)),
           content_(content),
           done_(std::move(done)),
           progress_(std::move(progress)),
-          after_crash_(after_crash)
+          before_overwriting_(std::move(before_overwriting))
     {
     }
     core::Status all()
     {
         auto const mine = content_.epochs();
         // Nobody's epochs pass 2^62, and a rank without requests has none.
-        std::array<std::int64_t, 2> range = {INT64_MAX, 0};
-        if (mine.first <= mine.last)
-            range = {static_cast<std::int64_t>(mine.first), -static_cast<std::int64_t>(mine.last)};
+        std::array<std::int64_t, 3> range = {INT64_MAX, 0, content_.tainted() ? -1 : 0};
+        if (mine.first <= mine.last) {
+            range[0] = static_cast<std::int64_t>(mine.first);
+            range[1] = -static_cast<std::int64_t>(mine.last);
+        }
         if (auto status = file_->pool->least(range); !status) return status;
         if (range[0] == INT64_MAX) return {};
+        tainted_ = range[2] != 0;
+        if (tainted_) content_.rewrite_stored();
         return window(static_cast<std::uint64_t>(range[0]), static_cast<std::uint64_t>(-range[1]));
     }
     [[nodiscard]] std::uint64_t windows() const { return windows_; }
@@ -392,17 +403,20 @@ private:
         return status ? window(middle + 1, last) : status;
     }
 
-    /// What went past the log is in its place by now, and about to be overwritten by what is older. After a crash it
-    /// may have been already, by a flush or a recovery that was interrupted.
+    /// What went to the target at once is about to be overwritten by what is older, and to be written again in its
+    /// turn: as the target has it, or, if that may have happened already, as the log has it.
     core::Status take_back()
     {
         if (std::exchange(taken_back_, true)) return {};
-        if (after_crash_) {
-            content_.rewrite_stored();
-            return {};
-        }
+        auto status = core::Status();
         auto* const target = file_->target();
-        return file_->pool->agree(target ? content_.read_back(*target) : file_->target_status());
+        if (tainted_ || !before_overwriting_)
+            content_.rewrite_stored();
+        else
+            status = target ? content_.read_back(*target) : file_->target_status();
+        status = file_->pool->agree(status);
+        if (status && before_overwriting_) before_overwriting_();
+        return status;
     }
 
     core::Status run(stage::Batch const& batch)
@@ -423,7 +437,8 @@ private:
     stage::Content& content_;
     std::vector<Extent> done_;
     Progress progress_;
-    bool after_crash_;
+    std::function<void()> before_overwriting_;
+    bool tainted_ = false;
     bool taken_back_ = false;
     std::uint64_t windows_ = 0;
 };
@@ -433,7 +448,7 @@ private:
 core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
                     std::function<void(std::uint64_t)> const& progress)
 {
-    return Drain(file, content, {}, progress, true).all();
+    return Drain(file, content, {}, progress, {}).all();
 }
 
 /// Notes that all logs may be forgotten. Collective.
@@ -458,17 +473,22 @@ core::Status Staging::commit(bool durable)
 core::Status Staging::empty()
 {
     auto& pool = *file_.pool;
-    auto const& team = pool.team();
-    stage_.advance();
-    core::Status status;
-    if (!shared()) {
-        status = stage_.reset(true);
-        return draining_ ? pool.agree(status) : status;  // the agent looks at all logs
-    }
-    if (team.node_rank() == 0) status = stage_.reset(true);
-    status = pool.agree(status);
-    if (status && team.node_rank() != 0) status = stage_.reset(false);
+    bool const first = !shared() || pool.team().node_rank() == 0;
+    auto status = pool.agree(first ? stage_.reset(true) : core::Status());
+    if (!first) (void)stage_.reset(false);
+    if (status && draining_) stage_.taint();
+    if (!status) stage_.give_up();  // some log would be read as empty, whatever came into it
     return status;
+}
+
+/// Whether a log of this node goes on beside the target.
+bool Staging::overflows() const
+{
+    auto const& team = file_.pool->team();
+    for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+        if (::access(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)).meta().c_str(), F_OK) == 0)
+            return true;
+    return false;
 }
 
 /// What this node's agent has drained. Collective over the node.
@@ -476,7 +496,8 @@ std::vector<Extent> Staging::pause_agent()
 {
     std::string text;
     if (agent_) {
-        auto const done = agent_->pause();
+        auto done = agent_->pause();
+        if (overflows()) done.clear();  // the agent has not seen those logs
         text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
     }
     text = comm::broadcast(file_.pool->team().node(), std::move(text));
@@ -489,7 +510,7 @@ core::Status Staging::drain(stage::Content& content)
 {
     std::vector<Extent> done;
     if (draining_) done = pause_agent();
-    Drain drain(file_.shared_from_this(), content, std::move(done), {}, false);
+    Drain drain(file_.shared_from_this(), content, std::move(done), {}, [this] { stage_.taint(); });
     auto status = drain.all();
     windows_ += drain.windows();
     return status;
@@ -518,18 +539,23 @@ core::Status Staging::flush(bool durable, bool closing)
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
     auto status = pool.least(all);
     if (status && all[0] != 0) status = pool.agree(content ? core::Status() : tl::unexpected(content.error()));
+    bool flushed = false;
     if (status && all[1] != 0) {
         status = drain(**content);
-        if (status) status = commit(durable);
+        if (status) {
+            status = commit(durable);
+            stage_.advance();  // what comes now is later than what was noted, whether that worked or not
+            flushed = status.has_value();
+        }
         if (status && !closing) status = empty();
         if (status && closing) flushed_ = *content;
-        if (agent_) agent_->resume(status.has_value());
+        if (agent_ && !closing) agent_->resume(flushed);
     }
     if (!status) {
         status.error().text += fmt::format(
             "; what was staged is still in the log: `tapioca log recover {}` brings it "
             "into the file later",
-            stage::resolved(file_.path));
+            target_);
     }
     return status;
 }
@@ -562,7 +588,7 @@ core::Status Staging::close()
     drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
     agent_.reset();
     if (!status) return status;
-    if (pool.team().rank() == 0) status = stage::remove_marker(file_.path);
+    if (pool.team().rank() == 0) status = stage::remove_marker(target_);
     status = pool.agree(status);
     if (!status) return status;
     status = stage_.remove(!shared() || pool.team().node_rank() == 0);

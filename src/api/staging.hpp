@@ -26,6 +26,8 @@ public:
     /// A collective call of the program on the file begins.
     void advance() { stage_.advance(); }
 
+    /// A failure of this rank's alone, for all to hear at the next flush. Local.
+    void note_failure(core::Status const& status);
     /// One variable of a write. Local: the failure is this rank's alone.
     core::Status write(stage::Stage::Write const& write);
     /// Likewise, but to the file at once.
@@ -45,8 +47,8 @@ public:
     [[nodiscard]] std::string account();
 
 private:
-    Staging(FileState& file, stage::Stage stage, std::string tier)
-        : file_(file), stage_(std::move(stage)), tier_(std::move(tier))
+    Staging(FileState& file, stage::Stage stage, std::string tier, std::string target)
+        : file_(file), stage_(std::move(stage)), tier_(std::move(tier)), target_(std::move(target))
     {
     }
     /// Whether the node's ranks share a log.
@@ -59,6 +61,7 @@ private:
     void meet_neighbours();
     void launch_agent();
     std::vector<Extent> pause_agent();
+    [[nodiscard]] bool overflows() const;
     core::Status tell_failures();
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
@@ -66,6 +69,7 @@ private:
     FileState& file_;
     stage::Stage stage_;
     std::string tier_;
+    std::string target_;                   ///< its path when it was opened, resolved
     stage::Descriptor marker_;             ///< on rank 0
     bool draining_ = false;                ///< in the background; the same on all ranks
     std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node

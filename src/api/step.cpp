@@ -159,7 +159,10 @@ void StepState::write_staged()
 {
     auto const check = file_->check();
     auto status = input_;
-    if (check) status = file_->pool->agree(status);
+    if (check)
+        status = file_->pool->agree(status);
+    else
+        file_->staging->note_failure(status);
     for (std::size_t var = 0; var < variables_.size() && status; ++var)
         status = file_->staging->write({*variables_[var], base_, data_[var], static_cast<std::uint32_t>(var)});
     forget();

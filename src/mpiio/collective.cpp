@@ -221,7 +221,10 @@ Outcome OpenFile::serve(Request const& request)
     if (first_handle_ && is_staged())
         return request.direction == Direction::write ? write_staged(request, true) : read_over(request);
     if (is_staged()) {
-        staging().advance();
+        {
+            std::lock_guard const lock(log());
+            staging().advance();
+        }
         if (request.direction == Direction::write) return write_staged(request, true);
         if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
     }

@@ -345,6 +345,7 @@ core::Status OpenFile::spill(std::int64_t begin, std::int64_t end)
     auto* const target = file.target();
     if (!target) return file.target_status();
     core::Status status;
+    staging().stage().taint();
     auto const looked = staging().stage().look(begin, end, [&](std::int64_t at, std::int64_t length, auto const* data) {
         if (status) status = target->write(at, std::span(data, static_cast<std::size_t>(length)));
     });

@@ -68,6 +68,9 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
         return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
     for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
 
+    Counters counters;
+    std::memcpy(&counters, log->meta.data() + sizeof(Head), sizeof counters);
+    tainted_ = tainted_ || counters.tainted != 0;
     if (ranks.empty()) ranks = log->image->ranks();
     for (auto const rank : ranks) {
         Stream stream;
@@ -90,6 +93,10 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
             bytes_ += entry.data_bytes;
         }
         if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
+        stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
+        // What follows a gap must not win over what is older: a log that goes on from a damaged one is left out.
+        if (!whole_.try_emplace(rank, true).first->second) stream.sound = 0;
+        whole_[rank] = whole_[rank] && what.empty();
         streams_.push_back(stream);
     }
     logs_.push_back(std::move(log));

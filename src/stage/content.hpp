@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -47,6 +48,8 @@ public:
     /// behind it, are left out. `progress` hears of bytes that were checked.
     [[nodiscard]] std::vector<std::string> verify(std::function<void(std::uint64_t)> const& progress = {});
 
+    /// What went to the target at once cannot be relied on there.
+    [[nodiscard]] bool tainted() const { return tainted_; }
     [[nodiscard]] std::uint64_t requests() const { return requests_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
@@ -77,8 +80,10 @@ private:
     std::uint64_t bytes_ = 0;
     std::vector<std::string> damage_;
     bool any_gone_ = false;
-    bool again_ = false;     ///< stored requests are written again
-    bool has_read_ = false;  ///< or read from the target
+    bool tainted_ = false;
+    std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
+    bool again_ = false;                   ///< stored requests are written again
+    bool has_read_ = false;                ///< or read from the target
     std::vector<std::byte> read_back_;
     std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
 };

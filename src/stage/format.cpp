@@ -4,8 +4,6 @@
 #include <cstring>
 
 #include <fmt/core.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace tapioca::stage {
 
@@ -144,11 +142,6 @@ std::string to_hex(Identity const& identity)
     std::string text;
     for (auto const byte : identity) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
     return text;
-}
-
-std::uint64_t checksum_of(void const* data, std::size_t bytes, std::uint64_t seed)
-{
-    return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
 void seal(Head& head)

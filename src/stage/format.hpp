@@ -15,6 +15,7 @@
 
 #include "core/result.hpp"
 #include "pattern/variable.hpp"
+#include "stage/checksum.hpp"
 
 namespace tapioca::stage {
 
@@ -61,7 +62,8 @@ struct Counters {
     std::uint64_t emptied_inverted;  ///< all bits of that turned over; written after it
     std::int64_t begin;              ///< of the file, the first byte that a request in the log has; a hint
     std::int64_t end;                ///< and where the last one ends
-    std::byte reserved[80];
+    std::uint64_t tainted;           ///< not 0: what went to the target at once may be overwritten there
+    std::byte reserved[72];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 
@@ -112,7 +114,6 @@ static_assert(sizeof(Block) == 40 && sizeof(Entry) == 64);
 
 /// What the checksums of blocks and entries begin with: those of another log, or of an earlier generation, never fit.
 std::uint64_t seed_of(Head const& head);
-std::uint64_t checksum_of(void const* data, std::size_t bytes, std::uint64_t seed = 0);
 
 /// What is said of a request besides its form.
 struct Note {

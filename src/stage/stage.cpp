@@ -88,9 +88,9 @@ core::Status Stage::write(Write const& write)
     Watch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
-    auto const status = append([&](Writer& writer) {
-        return writer.append(write.variable, write.shift, write.data, epoch_of(write), write.number);
-    });
+    auto const epoch = enter(write.collective ? epoch_ : epoch_ + 1);
+    auto const status = append(
+        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch, write.number); });
     if (!status) return status;
     widen(write);
     bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
@@ -106,15 +106,18 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     if (auto status = through(); !status) return status;
     widen(write);
     // Else older bytes of the log would win at the next flush.
-    return append([&](Writer& writer) {
-        return writer.append_stored(write.variable, write.shift, write.data, epoch_of(write), write.number);
+    auto const epoch = enter(epoch_ + 2);
+    auto status = append([&](Writer& writer) {
+        return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });
+    return status && durable_ == Durable::write ? sync() : status;
 }
 
 core::Status Stage::forget(pattern::Variable const& variable, std::int64_t shift)
 {
     if (empty()) return {};
-    return append([&](Writer& writer) { return writer.append_gone(variable, shift, epoch()); });
+    auto const epoch = enter(epoch_ + 2);
+    return append([&](Writer& writer) { return writer.append_gone(variable, shift, epoch); });
 }
 
 bool Stage::take_warning()

@@ -5,6 +5,7 @@
 // ranks, of which this one cannot know, could be overwritten by earlier ones.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,10 +28,10 @@ public:
     }
 
     /// A collective call of the program begins: later requests win over those of all ranks before it.
-    void advance() { epoch_ += 2; }
+    void advance() { epoch_ += 3; }
     /// The latest that a request can be of. Independent requests have an epoch of their own, after that of the
-    /// collective call before them.
-    [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 1; }
+    /// collective call before them, and those that go to the target at once one after that.
+    [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 2; }
     [[nodiscard]] Durable durable() const { return durable_; }
 
     struct Write {
@@ -71,6 +72,10 @@ public:
     core::Status sync();
     /// All was flushed. `empty` on the rank that empties a shared log, before the others.
     core::Status reset(bool empty);
+    /// The log cannot be emptied, and must not be used any more.
+    void give_up() { writer_.give_up(); }
+    /// What went to the target at once may be overwritten there by older bytes from now on.
+    void taint() { writer_.taint(); }
 
     /// For the account.
     struct Totals {
@@ -91,13 +96,15 @@ private:
     [[nodiscard]] core::Result<Writer> go_on_beside() const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
-    [[nodiscard]] std::uint64_t epoch_of(Write const& write) const { return write.collective ? epoch_ : epoch_ + 1; }
+    /// A request's epoch, no earlier than that of this rank's request before it.
+    [[nodiscard]] std::uint64_t enter(std::uint64_t epoch) { return last_ = std::max(last_, epoch); }
 
     Writer writer_;
     Place overflow_place_;
     std::optional<Writer> overflow_;  ///< from when the tier was full on
     Durable durable_;
     std::uint64_t epoch_ = 1;
+    std::uint64_t last_ = 1;  ///< of the last request
     std::int64_t begin_ = pattern::no_offset;
     std::int64_t end_ = 0;
     bool warned_ = false;

@@ -68,7 +68,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, {}};
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, {}};
     return writer;
 }
 
@@ -209,6 +209,7 @@ core::Status Writer::store(std::uint64_t position, std::span<std::byte const> by
 
 core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note)
 {
+    if (broken_) return core::fail(Errc::io, "the log could not be emptied and is not used any more");
     note.data_bytes = variable.bytes();
     note.position = data_at_;
     if (data) {
@@ -268,6 +269,11 @@ core::Status Writer::append_gone(pattern::Variable const& variable, std::int64_t
     return append(variable, shift, nullptr, note);
 }
 
+void Writer::taint()
+{
+    std::atomic_ref(counters_in(first_page_).tainted).store(UINT64_MAX);
+}
+
 void Writer::tell_range(std::int64_t begin, std::int64_t end)
 {
     auto& counters = counters_in(first_page_);
@@ -308,6 +314,7 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.data_end = head_bytes;
     counters.begin = pattern::no_offset;
     counters.end = 0;
+    counters.tainted = 0;
     for (auto const* const file : {&meta_, &data_})
         if (::ftruncate(file->get(), head_bytes) != 0) return core::fail_errno(errno, place_.directory);
     if (auto status = write_head(meta_.get(), head_, meta_magic); !status) return status;

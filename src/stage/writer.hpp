@@ -33,6 +33,10 @@ public:
                                std::uint64_t epoch, std::uint32_t number);
     /// Notes that the target has newer bytes there than this rank's log, which are not known here.
     core::Status append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch);
+    /// See Counters::tainted; until it is emptied.
+    void taint();
+    /// Appends nothing any more.
+    void give_up() { broken_ = true; }
     /// Tells other processes, without delay, that requests reach from `begin` to `end`.
     void tell_range(std::int64_t begin, std::int64_t end);
     /// Makes what was appended survive the machine. `parent`: the new names as well.
@@ -74,6 +78,7 @@ private:
     std::uint64_t limit_ = UINT64_MAX;
     std::uint64_t used_ = 0;
     std::uint64_t entries_ = 0;
+    bool broken_ = false;
 
     Mapped first_page_;  ///< of NAME.meta, for the counters
     Mapped block_;       ///< the block of NAME.meta that is being filled

@@ -214,6 +214,20 @@ void small_independent_writes()
     require_part(read_file("small writes"), rank * region, wanted, "small writes over staged bytes");
 }
 
+/// A large independent write is staged; a small one of another rank after it goes through, and must stay.
+void small_after_large()
+{
+    auto file = open_file("small after large");
+    if (rank == 0) write_at(file, 0, noise(200'000, 1));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == ranks - 1) write_at(file, 100, noise(1000, 2));
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_file(file);
+    auto wanted = noise(200'000, 1);
+    put(wanted, 100, noise(1000, 2));
+    require_part(read_file("small after large"), 0, wanted, "a small write after a large one");
+}
+
 /// Of a read, parts are in the file, in this rank's log, in neither, and behind the end.
 void own_writes_are_read()
 {
@@ -397,6 +411,21 @@ void full_stage()
     write_something("full stage");
 }
 
+/// What was drained is older than what the log has beside the target.
+void full_while_draining()
+{
+    Setting const drain("TAPIOCA_STAGE_DRAIN", "on");
+    Setting const size("TAPIOCA_STAGE_SIZE", "2300K");
+    constexpr int block = 1 << 20;
+    auto file = open_file("full while draining");
+    write_at_all(file, rank * block, noise(block, 1));
+    ::usleep(50'000);
+    write_at_all(file, (ranks + rank) * block, noise(block - 4096, 2));
+    write_at_all(file, rank * block, noise(block, 3));
+    close_file(file);
+    require_part(read_file("full while draining"), rank * block, noise(block, 3), "what came last");
+}
+
 /// Removes the logs that the marker beside a file names.
 void discard(std::string const& name)
 {
@@ -435,6 +464,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"random_overlaps", random_overlaps},
     {"later_calls_win", later_calls_win},
     {"small_independent_writes", small_independent_writes},
+    {"small_after_large", small_after_large},
     {"own_writes_are_read", own_writes_are_read},
     {"sizes", sizes},
     {"errors_are_local", errors_are_local},
@@ -443,6 +473,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"hints", hints},
     {"no_directory", no_directory},
     {"full_stage", full_stage},
+    {"full_while_draining", full_while_draining},
     {"full_target", full_target},
 };
 
