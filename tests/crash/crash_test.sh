@@ -4,7 +4,7 @@
 set -euo pipefail
 bin=$1 kill_at=$2
 launcher=("${@:3}")
-lanes=${LANES:-6} crashes=${CRASHES:-20}
+lanes=${LANES:-6} crashes=${CRASHES:-12}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
 trap 'forget; rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING

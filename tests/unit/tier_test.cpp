@@ -121,11 +121,11 @@ std::string make_refusal(TierTraits const& traits)
 TEST(MakeTier, SaysWhatIsWrongWithADirectory)
 {
     EXPECT_EQ(make_refusal(tier("ssd", "ssd", "/nope")),
-              "ssd tier: /nope: No such file or directory: create it or name another with TAPIOCA_AGGRTIER=ssd:/dir");
+              "ssd tier: /nope: No such file or directory: create it or name another directory, as in ssd:/dir");
     std::ofstream("file") << "x";
     auto const file = fs::current_path() / "file";
     EXPECT_EQ(make_refusal(tier("ssd", "ssd", file)), fmt::format("ssd tier: {}: Not a directory: remove it or name "
-                                                                  "another with TAPIOCA_AGGRTIER=ssd:/dir",
+                                                                  "another directory, as in ssd:/dir",
                                                                   file.string()));
 }
 
@@ -134,8 +134,8 @@ TEST(MakeTier, WantsADirectoryThatCanBeWrittenTo)
     Mounted const sealed("sealed", MS_RDONLY, "");
     if (sealed.error() != 0) GTEST_SKIP() << "mount: " << std::strerror(sealed.error());
     EXPECT_EQ(make_refusal(tier("ssd", "ssd", sealed.path())),
-              fmt::format("ssd tier: {}: Read-only file system: make it writable or name another with "
-                          "TAPIOCA_AGGRTIER=ssd:/dir",
+              fmt::format("ssd tier: {}: Read-only file system: make it writable or name another directory, "
+                          "as in ssd:/dir",
                           sealed.path()));
 }
 

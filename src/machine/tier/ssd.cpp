@@ -42,7 +42,7 @@ core::Result<std::unique_ptr<Tier>> make_ssd(TierTraits const& traits)
 {
     auto const refuse = [&](int error, char const* what_to_do) {
         auto failed = core::fail_errno(error, "ssd tier: " + traits.place);
-        failed.value().text += fmt::format(": {} or name another with TAPIOCA_AGGRTIER=ssd:/dir", what_to_do);
+        failed.value().text += fmt::format(": {} or name another directory, as in ssd:/dir", what_to_do);
         return failed;
     };
     struct stat info = {};
