@@ -341,7 +341,7 @@ int discard(std::vector<std::string> const& words)
                                        : stage::open_private(stage::marker_path(target), true);
     if (!target.empty() && marker &&
         !stage::hold_alone(*marker))  // its logs may be on hosts that are not seen from here
-        return fail_log("discard", target + ": a job that is running, or a recovery, has the file open", 1);
+        return fail_log("discard", target + ": a running job, or a recovery, has the file open", 1);
     if (auto status = check_removable(all, !target.empty()); !status)
         return fail_log("discard", status.error().text, 1);
     if (!all.empty()) fmt::print("{}", to_table(all));
