@@ -259,7 +259,7 @@ TEST(Tier, ThatDoesNotExistIsOneLineThatSaysWhatThereIs)
     options.aggrtier = "hbm";
     expect_parts(open_error(scratch, options).text, {"this node has no hbm", "dram"});
     options.aggrtier = "ssd:" + scratch.path("nowhere");
-    expect_parts(open_error(scratch, options).text, {"nowhere", "No such file or directory", "TAPIOCA_AGGRTIER"});
+    expect_parts(open_error(scratch, options).text, {"nowhere", "No such file or directory", "name another directory"});
     options.aggrtier = "numa:9999";
     expect_parts(open_error(scratch, options).text, {"9999"});
     expect_next_file_works(scratch);
