@@ -31,14 +31,15 @@ setup_packages() {
         setup_fail "apt-get install failed: see the lines above"
 }
 
-# setup_build PRESET[:NAME] [CMAKE OPTION...]: configures and builds build/NAME [build/PRESET], quietly unless that fails.
+# setup_build PRESET[:NAME] [CMAKE OPTION...]: configures and builds build/NAME [build/PRESET], quietly unless that fails;
+# of it only what $setup_target names, if that is set.
 setup_build() {
     local preset=${1%:*} name=${1#*:} start=$SECONDS
     local log=build/$name.log
     shift
     mkdir -p build
     echo "building build/$name ..."
-    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name"; } >"$log" 2>&1 ||
+    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name" ${setup_target:+--target "$setup_target"}; } >"$log" 2>&1 ||
         { tail -n 60 "$log" >&2; setup_fail "building $name failed: the whole log is $log"; }
     echo "building build/$name: $((SECONDS - start)) s"
 }

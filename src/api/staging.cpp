@@ -502,7 +502,7 @@ std::vector<Extent> Staging::pause_agent()
     }
     text = comm::broadcast(file_.pool->team().node(), std::move(text));
     std::vector<Extent> done(text.size() / sizeof(Extent));
-    std::memcpy(done.data(), text.data(), text.size());
+    if (!done.empty()) std::memcpy(done.data(), text.data(), text.size());
     return done;
 }
 

@@ -127,11 +127,11 @@ core::Result<Request> decode_layout(Request request, Entry const& entry, Numbers
     for (auto& d : layout.dimensions) d = {numbers.next(), numbers.next(), numbers.next()};
     layout.entries.resize(numbers.left() / 3);
     for (auto& e : layout.entries) e = {numbers.next(), numbers.next(), numbers.next()};
+    if (!is_sound(layout, entry.data_bytes)) return bad("a layout that no program can have declared");
     for (std::size_t i = 1; i < layout.entries.size(); ++i) {
         auto const& before = layout.entries[i - 1];
         layout.in_order = layout.in_order && layout.entries[i].buffer == before.buffer + before.length;
     }
-    if (!is_sound(layout, entry.data_bytes)) return bad("a layout that no program can have declared");
     return request;
 }
 

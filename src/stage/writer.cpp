@@ -227,7 +227,6 @@ core::Status Writer::append(pattern::Variable const& variable, std::int64_t shif
         data_at_ = note.position + note.data_bytes;
     }
     // Entries appear one after the other, each with its first eight bytes; the data is there by then.
-    std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t at = 0; at < entries.size();) {
         std::uint64_t first = 0;
         std::memcpy(&first, entries.data() + at, sizeof first);
