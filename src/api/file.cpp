@@ -65,6 +65,12 @@ void FileState::raise(std::string const& call, core::Failure const& failure) con
                 fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text));
 }
 
+void FileState::lose(std::string const& call)
+{
+    pool->lose();
+    raise(call, pool->lost().error());
+}
+
 void FileState::raise_if(std::string const& call, core::Status const& agreed) const
 {
     if (!agreed) raise(call, agreed.error());
@@ -135,73 +141,61 @@ std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pat
     if (job.nodes == 1) file.account.planning_bytes += sizeof job.pattern;  // through shared memory
     file.account.bookkeeping_bytes = std::max(file.account.bookkeeping_bytes, bookkeeping);
     if (file.settings.options.report) file.account.plans.push_back(to_json(*plan, file.settings));
-    return std::make_unique<StepState>(shared, variables, std::move(*plan));
+    auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
+    if (job.nodes == 1) file.raise_if("declare", file.pool->agree({}));  // all have their plan, or nobody
+    return step;
 }
 
 }  // namespace api
 
-File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
-File::File(File&&) noexcept = default;
-File& File::operator=(File&&) noexcept = default;
-File::~File() = default;
+namespace {
 
-Step File::declare(Pattern const& pattern)
+void flush_file(api::FileState& file)
 {
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
-    return Step(api::declare(state_, pattern.all()));
+    file.require_open("flush");
+    file.require_idle("flush");
+    if (file.staging) file.raise_if("flush", file.staging->flush(false));
 }
 
-void File::flush()
+void sync_file(api::FileState& file)
 {
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: flush: the file was moved from");
-    state_->require_open("flush");
-    state_->require_idle("flush");
-    if (state_->staging) state_->raise_if("flush", state_->staging->flush(false));
-}
-
-void File::sync()
-{
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: sync: the file was moved from");
-    state_->require_open("sync");
-    if (state_->staging) {
-        state_->require_idle("sync");
-        state_->raise_if("sync", state_->staging->flush(true));
+    file.require_open("sync");
+    if (file.staging) {
+        file.require_idle("sync");
+        file.raise_if("sync", file.staging->flush(true));
     }
     // One fsync reaches what every process of this node wrote.
     core::Status local;
-    if (state_->pool->team().node_rank() == 0) {
-        auto* const target = state_->target();
-        local = target ? target->sync() : state_->target_status();
-        if (local && state_->mode == Mode::create) local = target::sync_directory_of(state_->path);
+    if (file.pool->team().node_rank() == 0) {
+        auto* const target = file.target();
+        local = target ? target->sync() : file.target_status();
+        if (local && file.mode == Mode::create) local = target::sync_directory_of(file.path);
     }
-    state_->raise_if("sync", state_->pool->agree(local));
+    file.raise_if("sync", file.pool->agree(local));
 }
 
-std::uint64_t File::size()
+std::uint64_t size_file(api::FileState& file)
 {
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: size: the file was moved from");
-    state_->require_open("size");
+    file.require_open("size");
     core::Status local;
     std::vector<std::uint64_t> size{0};
-    if (state_->pool->team().rank() == 0) {
-        auto* const target = state_->target();
-        auto result = target ? target->size() : tl::unexpected(state_->target_status().error());
+    if (file.pool->team().rank() == 0) {
+        auto* const target = file.target();
+        auto result = target ? target->size() : tl::unexpected(file.target_status().error());
         if (result)
             size[0] = *result;
         else
             local = tl::unexpected(result.error());
     }
-    state_->raise_if("size", state_->pool->agree(local));
-    auto const in_file = state_->pool->team().sum(size)[0];
-    if (!state_->staging) return in_file;
-    state_->staging->advance();
-    return std::max(in_file, static_cast<std::uint64_t>(state_->staging->end()));
+    file.raise_if("size", file.pool->agree(local));
+    auto const in_file = file.pool->team().sum(size)[0];
+    if (!file.staging) return in_file;
+    file.staging->advance();
+    return std::max(in_file, static_cast<std::uint64_t>(file.staging->end()));
 }
 
-void File::close()
+void close_file(api::FileState& file)
 {
-    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: close: the file was moved from");
-    auto& file = *state_;
     file.require_open("close");
     file.require_idle("close");
     auto staged = file.staging ? file.staging->close() : core::Status();
@@ -216,6 +210,43 @@ void File::close()
     if (file.settings.options.report && !apart) api::write_report(file);
     file.raise_if("close", staged);
     file.raise_if("close", agreed);
+}
+
+}  // namespace
+
+File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+File::~File() = default;
+
+Step File::declare(Pattern const& pattern)
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: declare: the file was moved from");
+    return Step(api::collective(*state_, "declare", [&] { return api::declare(state_, pattern.all()); }));
+}
+
+void File::flush()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: flush: the file was moved from");
+    api::collective(*state_, "flush", [&] { flush_file(*state_); });
+}
+
+void File::sync()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: sync: the file was moved from");
+    api::collective(*state_, "sync", [&] { sync_file(*state_); });
+}
+
+std::uint64_t File::size()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: size: the file was moved from");
+    return api::collective(*state_, "size", [&] { return size_file(*state_); });
+}
+
+void File::close()
+{
+    if (!state_) throw Error(Errc::invalid_state, -1, 0, "", "tapioca: close: the file was moved from");
+    api::collective(*state_, "close", [&] { close_file(*state_); });
 }
 
 bool File::is_open() const noexcept

@@ -171,59 +171,84 @@ core::Status FileState::close_target()
     return status;
 }
 
-std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering, bool may_stage)
-{
-    auto state = std::make_shared<FileState>();
-    state->path = path;
-    state->mode = mode;
-    state->recovering = recovering;
-    if (!comm::mpi_is_active())
-        state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
-    if (comm == MPI_COMM_NULL)
-        state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
+namespace {
 
+/// False if the communicator was abandoned before: the next time it will be as new. Collective.
+bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info info, bool may_stage)
+{
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
         settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
     auto pool = engine::Pool::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0);
-    if (!pool) state->raise("open", pool.error());
-    state->pool = *pool;
-    auto const& team = state->pool->team();
+    if (!pool) file.raise("open", pool.error());
+    file.pool = *pool;
+    file.pool->opening();
+    auto const& team = file.pool->team();
 
     // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
     core::Status status;
-    auto const known = [&] { return state->pool->surroundings(wish_of(state->settings)); };
+    auto const known = [&] { return file.pool->surroundings(wish_of(file.settings)); };
     auto const tell = [&] {
-        auto const told = state->pool->broadcast(team.rank() == 0 ? pack(*state, status) : std::string());
-        if (!told) state->raise("open", told.error());
-        state->raise_if("open", unpack(*state, *told));
+        auto const told = file.pool->broadcast(team.rank() == 0 ? pack(file, status) : std::string());
+        if (!told && file.pool->was_abandoned()) return false;
+        if (!told) file.raise("open", told.error());
+        file.raise_if("open", unpack(file, *told));
+        return true;
     };
     if (team.rank() == 0) {
-        status = settle(*state, std::move(settings));
-        if (recovering) set_aside(state->settings.options);
-        if (status && known()) status = open_first(*state);
+        status = settle(file, std::move(settings));
+        if (file.recovering) set_aside(file.settings.options);
+        if (status && known()) status = open_first(file);
     }
-    tell();
-    state->around = known();
-    if (!state->around) {
-        auto found = state->pool->look_around(wish_of(state->settings));
-        if (!found) state->raise("open", found.error());
-        state->around = *found;
-        if (team.rank() == 0) status = open_first(*state);
-        tell();
+    if (!tell()) return false;
+    file.around = known();
+    if (!file.around) {
+        auto found = file.pool->look_around(wish_of(file.settings));
+        if (!found) file.raise("open", found.error());
+        file.around = *found;
+        if (team.rank() == 0) status = open_first(file);
+        if (!tell()) return false;
     }
-    if (auto const& described = state->around->machine->storage) machine::adopt(state->storage, *described);
-    state->open = true;
-    state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
+    if (auto const& described = file.around->machine->storage) machine::adopt(file.storage, *described);
+    file.open = true;
+    file.pool->patience().timeout_s = file.settings.options.timeout.value_or(0);
 
-    if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
-    state->require_same("open", "the path", path);
-    state->require_same("open", "the mode", name(mode));
-    state->require_same("open", "the list of options given in code",
-                        fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
-    if (may_stage) state->staging = Staging::open(*state);
-    state->pool->opened();
+    if (file.check()) {
+        auto const mine = file.path;
+        file.path = file.pool->broadcast(mine).value_or(mine);  // for the same message on all ranks
+        file.require_same("open", "the path", mine);
+    }
+    file.require_same("open", "the mode", name(file.mode));
+    file.require_same("open", "the list of options given in code",
+                      fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
+    if (may_stage) file.staging = Staging::open(file);
+    if (!file.pool->several_nodes()) file.raise_if("open", file.pool->agree({}));  // all have it, or nobody
+    file.pool->opened();
+    return true;
+}
+
+}  // namespace
+
+std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
+                                     MPI_Info info, bool recovering, bool may_stage)
+{
+    std::shared_ptr<FileState> state;
+    try {
+        state = std::make_shared<FileState>();
+        state->path = path;
+        state->mode = mode;
+        state->recovering = recovering;
+        if (!comm::mpi_is_active())
+            state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
+        if (comm == MPI_COMM_NULL)
+            state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
+        while (!open_on(comm, *state, options, info, may_stage)) {}
+    } catch (std::bad_alloc const&) {
+        if (!state || !state->pool)
+            comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",
+                                      comm::rank_in(comm), path));
+        state->lose("open");
+    }
     return state;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,8 @@ public:
     /// Throws what the ranks agreed on. `call` is the public call's name.
     [[noreturn]] void raise(std::string const& call, core::Failure const& failure) const;
     void raise_if(std::string const& call, core::Status const& agreed) const;
+    /// This rank ran out of memory in a collective call: the others, which may wait for it, get the same error.
+    [[noreturn]] void lose(std::string const& call);
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
     void require_open(std::string const& call) const;
     /// Throws if a step is under way. Local; the same on all ranks.
@@ -97,6 +101,9 @@ public:
 
 private:
     void lay_out();
+    void begin_run(bool background);
+    [[nodiscard]] Moved end_run();
+    [[noreturn]] void lose(char const* call);
     [[nodiscard]] Op begin();
     [[nodiscard]] bool start_staged();
     [[nodiscard]] Op staged_direction();
@@ -137,6 +144,19 @@ private:
 
     std::vector<std::uint64_t> received_;
 };
+
+/// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
+/// all get the error instead.
+template <class Body>
+auto collective(FileState& file, char const* call, Body body)
+{
+    try {
+        return body();
+    } catch (std::bad_alloc const&) {
+    } catch (std::length_error const&) {  // of a vector or string, which no machine can hold
+    }
+    file.lose(call);
+}
 
 /// What File::open() does. `recovering`: although there is a marker, and whatever the settings say, the file itself is
 /// written to. Without `may_stage` the file gets no log, whatever the settings say. Collective.

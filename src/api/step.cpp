@@ -163,8 +163,13 @@ void StepState::write_staged()
         status = file_->pool->agree(status);
     else
         file_->staging->note_failure(status);
-    for (std::size_t var = 0; var < variables_.size() && status; ++var)
-        status = file_->staging->write({*variables_[var], base_, data_[var], static_cast<std::uint32_t>(var)});
+    try {
+        for (std::size_t var = 0; var < variables_.size() && status; ++var)
+            status = file_->staging->write({*variables_[var], base_, data_[var], static_cast<std::uint32_t>(var)});
+    } catch (std::bad_alloc const&) {
+        status = core::fail_errno(ENOMEM, "the log");
+        file_->staging->note_failure(status);
+    }
     forget();
     if (!status && status.error().rank < 0) status.error().rank = file_->pool->team().rank();
     file_->raise_if("write to the log", status);
@@ -195,7 +200,21 @@ bool StepState::start_staged()
     return true;
 }
 
+/// The run cannot go on, nor can those of the other ranks.
+void StepState::lose(char const* call)
+{
+    run_.reset();
+    file_->lose(call);
+}
+
 void StepState::start(bool background)
+try {
+    begin_run(background);
+} catch (std::bad_alloc const&) {
+    lose("finish");  // in which the others wait
+}
+
+void StepState::begin_run(bool background)
 {
     file_->require_open("start");
     if (staged_) file_->raise("start", {Errc::invalid_state, 0, -1, "the step is under way: wait() for it first"});
@@ -205,7 +224,7 @@ void StepState::start(bool background)
     if (pool.in_flight)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
-    if (pool.abandoned()) file_->raise_if("start", engine::Exchange::lost());
+    if (pool.abandoned()) file_->raise_if("start", pool.lost());
     pool.patience().timeout_s = file_->settings.options.timeout.value_or(0);
 
     if (start_staged()) return;
@@ -269,6 +288,13 @@ bool StepState::progress()
 }
 
 Moved StepState::wait()
+try {
+    return end_run();
+} catch (std::bad_alloc const&) {
+    lose("finish");
+}
+
+Moved StepState::end_run()
 {
     if (staged_) return *std::exchange(staged_, std::nullopt);
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});

@@ -101,4 +101,9 @@ void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object)
     MPI_Comm_set_attr(comm, object_key(kind), new Held(std::move(object)));
 }
 
+void detach(MPI_Comm comm, Kept kind)
+{
+    MPI_Comm_delete_attr(comm, object_key(kind));
+}
+
 }  // namespace tapioca::comm

@@ -1,9 +1,13 @@
 #include "comm/team.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 namespace tapioca::comm {
 
@@ -254,6 +258,14 @@ int rank_in(MPI_Comm comm)
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     return rank;
+}
+
+void end_job(std::string const& why)
+{
+    std::fprintf(stderr, "tapioca: %s: aborting the job\n", why.c_str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
+    MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
+    std::abort();
 }
 
 int world_rank()

@@ -106,6 +106,9 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
 
 int rank_in(MPI_Comm comm);
 
+/// Ends the job, with one line on stderr that says why. Any thread.
+[[noreturn]] void end_job(std::string const& why);
+
 /// This process's rank in MPI_COMM_WORLD.
 int world_rank();
 
@@ -123,6 +126,8 @@ enum class Kept {
 };
 std::shared_ptr<void> attached(MPI_Comm comm, Kept kind);
 void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object);
+/// Forgets it. Local.
+void detach(MPI_Comm comm, Kept kind);
 
 /// Lets MPI get on with whatever messages are under way, the program's own among them. Local.
 void nudge(MPI_Comm comm);

@@ -34,6 +34,7 @@ struct alignas(line) Exchange::Header {
     alignas(line) Counter claimed;
     alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
     Counter abandoned;              ///< 0: not; else the fewest agreements of those who have, plus one
+    Counter reason;                 ///< 0: none; else code, file, and rank plus one
 };
 
 struct alignas(line) Exchange::Cell {
@@ -192,8 +193,12 @@ bool Exchange::spoiled(std::uint64_t step) const
     return header_->spoiled.load(std::memory_order_acquire) == step + 1;
 }
 
-void Exchange::abandon(std::uint64_t after)
+void Exchange::abandon(std::uint64_t after, Reason const& reason)
 {
+    std::uint64_t none = 0;
+    auto const mine = static_cast<std::uint64_t>(reason.code) << 48 | static_cast<std::uint64_t>(reason.opening) << 32 |
+                      static_cast<std::uint32_t>(reason.rank + 1);
+    header_->reason.compare_exchange_strong(none, mine);
     auto now = header_->abandoned.load(std::memory_order_relaxed);
     while ((now == 0 || now > after + 1) && !header_->abandoned.compare_exchange_weak(now, after + 1)) {}
 }
@@ -209,9 +214,21 @@ bool Exchange::abandoned_after(std::uint64_t agreements) const
     return fewest != 0 && fewest <= agreements + 1;
 }
 
-core::Status Exchange::lost()
+Exchange::Reason Exchange::reason() const
 {
-    return core::fail(Errc::invalid_state, "a step of this communicator was destroyed before wait()");
+    auto const value = header_->reason.load(std::memory_order_acquire);
+    return {static_cast<Errc>(value >> 48), static_cast<int>(static_cast<std::uint32_t>(value)) - 1,
+            static_cast<std::uint16_t>(value >> 32)};
+}
+
+core::Status Exchange::lost() const
+{
+    auto const [code, rank, opening] = reason();
+    if (code != Errc::memory)
+        return core::fail(Errc::invalid_state, "a step of this communicator was destroyed before wait()");
+    return tl::unexpected(core::Failure{code, ENOMEM, rank,
+                                        "out of memory in the middle of a collective call: files that are open on "
+                                        "this communicator can only be closed, and be opened again"});
 }
 
 void Exchange::beat()

@@ -88,9 +88,16 @@ public:
     void spoil(std::uint64_t step);
     [[nodiscard]] bool spoiled(std::uint64_t step) const;
 
-    /// A step of this communicator was destroyed before it ended: nobody must wait for anybody any more. `after` is
-    /// how many agreements between nodes its rank has been through, which all ranks have come to.
-    void abandon(std::uint64_t after = 0);
+    /// Why nobody must wait for anybody any more: a step was destroyed before it ended, or a rank could not go on.
+    struct Reason {
+        Errc code = Errc::invalid_state;  ///< or memory
+        int rank = -1;                    ///< in the communicator
+        std::uint16_t opening = 0;        ///< how many files had been opened, or were being opened
+    };
+    /// `after` is how many agreements between nodes the rank has been through, which all ranks have come to. The first
+    /// reason counts.
+    void abandon(std::uint64_t after, Reason const& reason);
+    void abandon(std::uint64_t after = 0) { abandon(after, Reason()); }
     [[nodiscard]] bool abandoned() const;
     /// True if one who has abandoned comes to no more than `agreements`.
     [[nodiscard]] bool abandoned_after(std::uint64_t agreements) const;
@@ -113,8 +120,9 @@ public:
         for (int rank = 0; rank < ranks_; ++rank) use(rank, mail_of(rank));
         return {};
     }
-    /// What every rank learns when a step was abandoned.
-    [[nodiscard]] static core::Status lost();
+    /// What every rank learns when the communicator was abandoned.
+    [[nodiscard]] core::Status lost() const;
+    [[nodiscard]] Reason reason() const;
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective over the node.
     core::Status agree(core::Status const& local, Patience const& patience);
 

@@ -1,10 +1,8 @@
 #include "engine/pool.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include <fmt/core.h>
 
@@ -24,7 +22,10 @@ int lanes_of(comm::Team const& team)
 
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
 {
-    if (auto const existing = comm::attached(comm, comm::Kept::pool)) return std::static_pointer_cast<Pool>(existing);
+    if (auto existing = std::static_pointer_cast<Pool>(comm::attached(comm, comm::Kept::pool))) {
+        if (!existing->abandoned()) return existing;
+        comm::detach(comm, comm::Kept::pool);  // those who have not heard of it yet come here, too
+    }
 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
@@ -46,7 +47,10 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
       memory_(std::move(memory)),
       control_(std::move(control)),
       exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
-      worker_(cores),
+      worker_(cores,
+              [this] {
+                  exchange_.abandon(0, {Errc::memory, team_.rank()});
+              }),
       least_cores_(team_.least(CPU_COUNT(&cores))),
       spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0),
       messages_(team_.all()),
@@ -60,11 +64,8 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
         patience_.nudge = [this] { comm::nudge(team_.all()); };
     patience_.activity = [this] { return exchange_.activity(); };
     patience_.give_up = [this](std::string const& what) {
-        std::fprintf(stderr,
-                     "tapioca: rank %d of %d waited more than TAPIOCA_TIMEOUT (%g s) for %s: aborting the job\n",
-                     team_.rank(), team_.size(), patience_.timeout_s, what.c_str());
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
-        MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
+        comm::end_job(fmt::format("rank {} of {} waited more than TAPIOCA_TIMEOUT ({} s) for {}", team_.rank(),
+                                  team_.size(), patience_.timeout_s, what));
     };
 }
 
@@ -173,7 +174,8 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
+    if (--open_files_ == 0 && !abandoned())
+        window_.free();  // no epoch is open: one-sided data moves within wait() only
 }
 
 void Pool::meet()
@@ -184,9 +186,9 @@ void Pool::meet()
 core::Status Pool::agree(core::Status const& local)
 {
     if (!several_nodes()) return exchange_.agree(local, patience_);
-    if (abandoned()) return Exchange::lost();
+    if (abandoned()) return exchange_.lost();
     agreement_->start(team_.all(), {local ? 0 : team_.size() - team_.rank()});
-    if (!come_to_agree()) return Exchange::lost();
+    if (!come_to_agree()) return exchange_.lost();
     auto const failed = agreement_->values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
 }
@@ -211,11 +213,11 @@ core::Status Pool::least(std::span<std::int64_t> values)
                 values[i] = std::min(values[i], value);
             }
         });
-    if (abandoned()) return Exchange::lost();
+    if (abandoned()) return exchange_.lost();
     std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
     for (auto const value : values) mirrored.push_back(~value);
     agreement_->start(team_.all(), std::move(mirrored));
-    if (!come_to_agree()) return Exchange::lost();
+    if (!come_to_agree()) return exchange_.lost();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = ~agreement_->values()[i];
     return {};
 }
@@ -241,18 +243,42 @@ void Pool::all_began()
         wait_until(patience_, "the other ranks to start the step", [&] { return tally_->done() || abandoned(); });
 }
 
-void Pool::abandon()
+namespace {
+
+/// What one node tells the others when a step was abandoned, in one number.
+std::uint64_t to_number(std::uint64_t agreements, Exchange::Reason const& reason)
 {
-    exchange_.abandon(agreements_);
+    return (agreements & UINT32_MAX) | static_cast<std::uint64_t>(reason.code) << 32 |
+           static_cast<std::uint64_t>(reason.rank + 1) << 40;
+}
+
+}  // namespace
+
+void Pool::abandon(Exchange::Reason const& reason)
+{
+    exchange_.abandon(agreements_, reason);
     if (!several_nodes() || !comm::mpi_is_active()) return;
     auto const& nodes = team_.nodes();
     for (std::size_t node = 0; node < nodes.size(); ++node)
-        if (static_cast<int>(node) != team_.my_node()) messages_.tell(nodes[node], tag_abandoned, agreements_);
+        if (static_cast<int>(node) != team_.my_node())
+            messages_.tell(nodes[node], tag_abandoned, to_number(agreements_, exchange_.reason()));
+}
+
+void Pool::lose()
+{
+    bool const others_look = in_flight && !window_.open();
+    if (!others_look)
+        comm::end_job(fmt::format("rank {} of {} is out of memory while the others wait for it inside MPI",
+                                  team_.rank(), team_.size()));
+    in_flight = false;
+    abandon({Errc::memory, team_.rank(), opening_});
 }
 
 std::uint64_t Pool::poll()
 {
-    if (auto const after = messages_.told(tag_abandoned)) exchange_.abandon(*after);
+    if (auto const told = messages_.told(tag_abandoned))
+        exchange_.abandon(*told & UINT32_MAX,
+                          {static_cast<Errc>(*told >> 32 & 0xff), static_cast<int>(*told >> 40) - 1, 0});
     return messages_.moved();
 }
 

@@ -14,7 +14,8 @@ namespace tapioca::engine {
 
 class Pool {
 public:
-    /// The pool of `comm`, made at the first call. Collective. Rank 0's `ranks_per_node` counts, then.
+    /// The pool of `comm`, made at the first call, and anew once it was abandoned. Collective. Rank 0's
+    /// `ranks_per_node` counts, then.
     static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm, int ranks_per_node);
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;
@@ -55,8 +56,13 @@ public:
 
     /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match. Local: other
     /// nodes find a message when they next look.
-    void abandon();
+    void abandon(Exchange::Reason const& reason = {});
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
+    /// Why, as all ranks say it.
+    [[nodiscard]] core::Status lost() const { return exchange_.lost(); }
+    /// This rank has no memory to go on with a collective call: the others must not wait for it. Where they do so
+    /// inside MPI, the job ends here.
+    void lose();
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(core::Status const& local);
     /// The least of every rank's values, each by itself. Collective; fails only if a step was abandoned.
@@ -67,6 +73,10 @@ public:
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
     [[nodiscard]] Patience& patience() { return patience_; }
 
+    /// A file is about to be opened.
+    void opening() { ++opening_; }
+    /// True if the communicator was abandoned before that.
+    [[nodiscard]] bool was_abandoned() const { return abandoned() && exchange_.reason().opening != opening_; }
     /// A file that was opened is closed: with the last one the window is given back. Collective.
     void opened() { ++open_files_; }
     void closed();
@@ -100,6 +110,7 @@ private:
     int least_cores_;
     bool spare_core_;
     int open_files_ = 0;
+    std::uint16_t opening_ = 0;  ///< files that were opened so far, or begun to be
 
     // on several nodes
     comm::Messages messages_;

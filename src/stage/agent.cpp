@@ -63,7 +63,7 @@ private:
 };
 
 Agent::Agent(Wish wish, std::unique_ptr<target::Target> target, cpu_set_t const& cores)
-    : wish_(std::move(wish)), target_(std::move(target)), worker_(cores)
+    : wish_(std::move(wish)), target_(std::move(target)), worker_(cores, [this] { dead_ = true; })
 {
     for (auto const& place : wish_.logs) {
         sources_.push_back(std::make_unique<Source>());
@@ -107,6 +107,7 @@ std::vector<Extent> Agent::pause()
     paused_ = true;
     std::lock_guard const lock(mutex_);
     std::vector<Extent> extents;
+    if (dead_) return extents;
     while (follow()) {}
     if (broken_) return extents;
     for (auto const& [number, block] : blocks_) {

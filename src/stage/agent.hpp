@@ -77,7 +77,8 @@ private:
     std::condition_variable changed_;
     std::atomic<bool> stop_ = false;
     std::atomic<bool> paused_ = false;
-    bool broken_ = false;  ///< the target refuses: a flush will tell why
+    bool broken_ = false;             ///< the target refuses: a flush will tell why
+    std::atomic<bool> dead_ = false;  ///< out of memory, with requests that it may have missed: all is the flush's
     target::Worker worker_;
 };
 

@@ -1,4 +1,5 @@
 #include "stage/marker.hpp"
+#include "core/interrupt.hpp"
 
 #include <filesystem>
 #include <set>
@@ -172,7 +173,8 @@ static core::Status sync_directory_of(std::string const& path)
 {
     auto const directory = std::filesystem::path(path).parent_path().string();
     Descriptor const opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!opened || ::fsync(opened.get()) != 0) return core::fail_errno(errno, directory);
+    if (!opened || core::uninterrupted([&] { return ::fsync(opened.get()); }) != 0)
+        return core::fail_errno(errno, directory);
     return {};
 }
 
@@ -198,7 +200,8 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
     (void)hold_alone(*file);
     auto const text = text_of(marker);
     auto status = write_all(file->get(), 0, std::as_bytes(std::span(text)));
-    if (status && durable && ::fsync(file->get()) != 0) status = core::fail_errno(errno, first_name);
+    if (status && durable && core::uninterrupted([&] { return ::fsync(file->get()); }) != 0)
+        status = core::fail_errno(errno, first_name);
     if (status)
         status = give_name(first_name, path);
     else
@@ -213,7 +216,8 @@ core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint
     auto const slot = slot_of(epoch);
     auto const offset = first_line.size() + turn % 2 * slot_bytes;
     if (auto status = write_all(file.get(), offset, std::as_bytes(std::span(slot))); !status) return status;
-    if (durable && ::fdatasync(file.get()) != 0) return core::fail_errno(errno, "the marker");
+    if (durable && core::uninterrupted([&] { return ::fdatasync(file.get()); }) != 0)
+        return core::fail_errno(errno, "the marker");
     return {};
 }
 

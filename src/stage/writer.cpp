@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "core/interrupt.hpp"
 #include "core/units.hpp"
 
 namespace tapioca::stage {
@@ -20,7 +21,8 @@ constexpr std::uint64_t small_bytes = 4096;
 
 core::Status allocate(int fd, std::uint64_t begin, std::uint64_t bytes)
 {
-    int const error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+    int error = EINTR;
+    while (error == EINTR) error = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
     if (error != 0) return core::fail_errno(error, "making room in the log");
     return {};
 }
@@ -285,12 +287,15 @@ void Writer::tell_range(std::int64_t begin, std::int64_t end)
 core::Status Writer::sync(bool parent)
 {
     // The data first: an entry says that its data is there.
-    if (::fdatasync(data_.get()) != 0) return core::fail_errno(errno, place_.data());
-    if (::fdatasync(meta_.get()) != 0) return core::fail_errno(errno, place_.meta());
+    if (core::uninterrupted([&] { return ::fdatasync(data_.get()); }) != 0)
+        return core::fail_errno(errno, place_.data());
+    if (core::uninterrupted([&] { return ::fdatasync(meta_.get()); }) != 0)
+        return core::fail_errno(errno, place_.meta());
     if (!parent) return {};
     for (auto const& path : {place_.directory, place_.directory + "/.."}) {
         Descriptor const directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        if (!directory || ::fsync(directory.get()) != 0) return core::fail_errno(errno, path);
+        if (!directory || core::uninterrupted([&] { return ::fsync(directory.get()); }) != 0)
+            return core::fail_errno(errno, path);
     }
     return {};
 }
@@ -315,7 +320,8 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.end = 0;
     counters.tainted = 0;
     for (auto const* const file : {&meta_, &data_})
-        if (::ftruncate(file->get(), head_bytes) != 0) return core::fail_errno(errno, place_.directory);
+        if (core::uninterrupted([&] { return ::ftruncate(file->get(), head_bytes); }) != 0)
+            return core::fail_errno(errno, place_.directory);
     if (auto status = write_head(meta_.get(), head_, meta_magic); !status) return status;
     return write_head(data_.get(), head_, data_magic);
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/interrupt.hpp"
 #include "target/target.hpp"
 
 #ifndef MADV_POPULATE_WRITE
@@ -52,9 +53,10 @@ public:
     {
         drop_front(vectors, 0);
         while (!vectors.empty()) {
-            ssize_t const done = vectors.size() == 1 ? ::pwrite(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
-                                                     : ::pwritev(fd_, vectors.data(), count(vectors), offset);
-            if (done < 0 && errno == EINTR) continue;
+            ssize_t const done = core::uninterrupted([&] {
+                return vectors.size() == 1 ? ::pwrite(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
+                                           : ::pwritev(fd_, vectors.data(), count(vectors), offset);
+            });
             if (done <= 0)  // a write of something that moves nothing makes no progress ever
                 return core::fail_errno(done < 0 ? errno : EIO,
                                         fmt::format("writing {} bytes at offset {}", sum(vectors), offset));
@@ -69,9 +71,10 @@ public:
         std::uint64_t total = 0;
         drop_front(vectors, 0);
         while (!vectors.empty()) {
-            ssize_t const done = vectors.size() == 1 ? ::pread(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
-                                                     : ::preadv(fd_, vectors.data(), count(vectors), offset);
-            if (done < 0 && errno == EINTR) continue;
+            ssize_t const done = core::uninterrupted([&] {
+                return vectors.size() == 1 ? ::pread(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
+                                           : ::preadv(fd_, vectors.data(), count(vectors), offset);
+            });
             if (done < 0)
                 return core::fail_errno(errno, fmt::format("reading {} bytes at offset {}", sum(vectors), offset));
             if (done == 0) break;
@@ -120,7 +123,7 @@ public:
 
     core::Status sync() override
     {
-        if (::fsync(fd_) != 0) return core::fail_errno(errno, "fsync");
+        if (core::uninterrupted([&] { return ::fsync(fd_); }) != 0) return core::fail_errno(errno, "fsync");
         return {};
     }
 
@@ -201,7 +204,7 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     int const flags = access == Access::create   ? O_RDWR | O_CREAT | O_TRUNC
                       : access == Access::update ? O_RDWR
                                                  : O_RDONLY;
-    int const fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    int const fd = core::uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
     if (fd < 0) return core::fail_errno(errno, "opening");
     return std::make_unique<File>(fd);
 }
@@ -210,9 +213,10 @@ core::Status sync_directory_of(std::string const& path)
 {
     auto const slash = path.rfind('/');
     auto const directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    int const fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto const open = [&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); };
+    int const fd = core::uninterrupted(open);
     if (fd < 0) return core::fail_errno(errno, "opening " + directory);
-    int const error = ::fsync(fd) == 0 ? 0 : errno;
+    int const error = core::uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
     ::close(fd);
     if (error != 0 && error != EINVAL) return core::fail_errno(error, "fsync of " + directory);  // not all can
     return {};

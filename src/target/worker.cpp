@@ -1,6 +1,7 @@
 #include "target/worker.hpp"
 
 #include <csignal>
+#include <new>
 #include <system_error>
 
 #include "machine/cores.hpp"
@@ -58,7 +59,11 @@ void Worker::run()
         changed_.wait(lock, [this] { return stop_ || job_; });
         if (!job_) return;
         lock.unlock();
-        job_();
+        try {
+            job_();
+        } catch (std::bad_alloc const&) {
+            out_of_memory_();
+        }
         lock.lock();
         job_ = nullptr;
         changed_.notify_all();

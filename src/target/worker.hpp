@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <sched.h>
 
@@ -16,7 +17,11 @@ namespace tapioca::target {
 /// the two would have to share.
 class Worker {
 public:
-    explicit Worker(cpu_set_t const& cores) : cores_(cores) {}
+    /// `out_of_memory` is called by the thread if a job cannot go on for that reason.
+    Worker(cpu_set_t const& cores, std::function<void()> out_of_memory)
+        : cores_(cores), out_of_memory_(std::move(out_of_memory))
+    {
+    }
     Worker(Worker const&) = delete;
     Worker& operator=(Worker const&) = delete;
     /// Waits for the job that runs.
@@ -33,6 +38,7 @@ private:
     void run();
 
     cpu_set_t cores_;
+    std::function<void()> out_of_memory_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::function<void()> job_;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "machine/tier/kinds.hpp"
 
@@ -70,7 +71,7 @@ Mapping::~Mapping()
 
 void Mapping::unlink()
 {
-    if (!name_.empty()) ::unlink(name_.c_str());
+    if (!name_.empty() && ::unlink(name_.c_str()) != 0 && errno != ENOENT) return;  // once more in the end
     name_.clear();
 }
 
@@ -100,7 +101,7 @@ core::Result<Mapping> create_file(FileRequest const& request)
     auto const name = new_name(directory);
     OpenFile const file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.fd < 0) return refuse(errno);
-    void* const memory = ::ftruncate(file.fd, static_cast<off_t>(bytes)) == 0
+    void* const memory = core::uninterrupted([&] { return ::ftruncate(file.fd, static_cast<off_t>(bytes)); }) == 0
                              ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0)
                              : MAP_FAILED;
     Mapping mapping(memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory), bytes, name);

@@ -1,0 +1,365 @@
+// The sweep over the declared interface: every way in which data goes to the file, and the stage.
+#include <mpi.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <optional>
+
+#include <tapioca/tapioca.hpp>
+
+#include "api/drain.hpp"
+#include "api/state.hpp"
+#include "faults/sweep.hpp"
+#include "stage/find.hpp"
+
+namespace tapioca::faults {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::int64_t each = 4'000;  ///< bytes of a rank in a step
+constexpr int steps = 2;
+
+template <class Call>
+Outcome outcome_of(Call call)
+{
+    try {
+        call();
+        return {};
+    } catch (Error const& error) {
+        return {false, error.what()};
+    } catch (std::exception const& error) {
+        return {false, std::string("not an Error: ") + error.what()};
+    }
+}
+
+/// Byte `i` of a rank's data in a step, never 0.
+std::byte byte_at(int step, int rank, std::int64_t i)
+{
+    auto const mixed = (static_cast<std::uint64_t>(i) * 131 + static_cast<std::uint64_t>(step) * 77 +
+                        static_cast<std::uint64_t>(rank) * 29) *
+                       0x9e3779b97f4a7c15u;
+    return static_cast<std::byte>((mixed >> 56) | 1);
+}
+
+Bytes data_of(int step, int rank)
+{
+    Bytes data(each);
+    for (std::int64_t i = 0; i < each; ++i) data[static_cast<std::size_t>(i)] = byte_at(step, rank, i);
+    return data;
+}
+
+/// Blocks dealt to the ranks in turn, one at every `distance` bytes.
+struct Deal {
+    std::int64_t block;
+    std::int64_t distance;
+    [[nodiscard]] std::int64_t blocks() const { return each / block; }
+    [[nodiscard]] std::int64_t span(int ranks) const { return blocks() * ranks * distance; }
+    [[nodiscard]] std::vector<Extent> extents(int ranks, int rank) const
+    {
+        std::vector<Extent> list;
+        for (std::int64_t i = 0; i < blocks(); ++i) list.push_back({(i * ranks + rank) * distance, block});
+        return list;
+    }
+};
+
+struct Way {
+    Options options;
+    Deal deal{500, 500};
+    bool background = false;
+};
+
+/// The whole file, or nothing.
+Bytes contents(std::string const& path)
+{
+    std::ifstream in(path, std::ios::binary);
+    std::string const text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    auto const* const begin = reinterpret_cast<std::byte const*>(text.data());
+    return {begin, begin + text.size()};
+}
+
+/// On rank 0: steps that were acknowledged are in the file; of the others each byte is as it was or as it shall be.
+std::string check_file(std::string const& path, Way const& way, int ranks, std::vector<bool> const& acknowledged)
+{
+    auto const file = contents(path);
+    for (int step = 0; step < steps; ++step)
+        for (int rank = 0; rank < ranks; ++rank) {
+            std::int64_t i = 0;
+            for (auto const& extent : way.deal.extents(ranks, rank))
+                for (std::int64_t at = 0; at < extent.length; ++at, ++i) {
+                    auto const place = static_cast<std::size_t>(step * way.deal.span(ranks) + extent.offset + at);
+                    auto const is = place < file.size() ? file[place] : std::byte{0};
+                    auto const wanted = byte_at(step, rank, i);
+                    if (is == wanted || (!acknowledged[static_cast<std::size_t>(step)] && is == std::byte{0})) continue;
+                    return "byte " + std::to_string(place) + " of step " + std::to_string(step) +
+                           (acknowledged[static_cast<std::size_t>(step)] ? ", acknowledged, is lost"
+                                                                         : " is neither old nor new");
+                }
+        }
+    return {};
+}
+
+/// Writes a file step by step; which steps were acknowledged.
+std::vector<bool> write_file(Trial& trial, std::string const& path, Way const& way, bool& closed)
+{
+    std::vector<bool> acknowledged(steps, false);
+    std::optional<File> file;
+    std::optional<Step> step;
+    bool const staged = way.options.stage.has_value();
+    if (!trial.call("open", [&] {
+            return outcome_of([&] { file = File::open(trial.comm(), path, Mode::create, way.options); });
+        }))
+        return acknowledged;
+    closed = false;
+    Pattern pattern;
+    pattern.add(way.deal.extents(trial.ranks(), trial.rank()));
+    if (trial.call("declare", [&] { return outcome_of([&] { step = file->declare(pattern); }); })) {
+        for (int s = 0; s < steps; ++s) {
+            auto const data = data_of(s, trial.rank());
+            auto const run = [&] {
+                return outcome_of([&] {
+                    step->rebase(s * way.deal.span(trial.ranks()));
+                    step->write(0, data);
+                    if (way.background) {
+                        step->start();
+                        (void)step->progress();
+                        (void)step->wait();
+                    } else {
+                        (void)step->finish();
+                    }
+                });
+            };
+            acknowledged[static_cast<std::size_t>(s)] =
+                staged ? trial.local_call("finish", run) : trial.call("finish", run);
+        }
+        (void)trial.call("sync", [&] { return outcome_of([&] { file->sync(); }); });
+        Bytes back(each);
+        bool const read = trial.call("read", [&] {
+            return outcome_of([&] {
+                step->rebase(0);
+                step->read(0, back);
+                (void)step->finish();
+            });
+        });
+        auto const received = read ? step->received(0) : 0;
+        if (acknowledged[0] && read && received == static_cast<std::uint64_t>(each))
+            trial.expect(back == data_of(0, trial.rank()), "what was read is not what was written");
+        if (acknowledged[0] && read && received != static_cast<std::uint64_t>(each))
+            trial.expect(fs::file_size(path) < static_cast<std::uintmax_t>(2 * way.deal.span(trial.ranks())),
+                         "read too little of a whole file");
+    }
+    step.reset();
+    closed = trial.call("close", [&] { return outcome_of([&] { file->close(); }); });
+    return acknowledged;
+}
+
+/// Brings what is left in logs into the file, rank 0 all of them.
+void recover(Trial& trial, std::string const& path)
+{
+    int there = trial.rank() == 0 && stage::has_marker(path) ? 1 : 0;
+    MPI_Bcast(&there, 1, MPI_INT, 0, trial.comm());
+    if (!there) return;
+    stage::Content content;
+    std::vector<stage::Sought> logs;
+    if (trial.rank() == 0) {
+        auto const marker = stage::read_marker(path);
+        trial.expect(marker.has_value(), "the marker cannot be read");
+        if (marker) {
+            content.after(marker->flushed);
+            logs = stage::logs_in(*marker);
+        }
+        for (auto const& log : logs)
+            if (auto const status = content.add(log.place, log.ranks); !status)
+                trial.expect(log.beside, "a log cannot be read: " + status.error().text);
+        auto const bad = content.verify();
+        trial.expect(bad.empty() && content.damage().empty(), "a log is damaged");
+    }
+    (void)trial.call("recover", [&] {
+        return outcome_of([&] {
+            auto const state = api::open_file(trial.comm(), path, Mode::update, {}, MPI_INFO_NULL, true);
+            auto file = api::Inside::file(state);
+            if (auto const status = api::replay(state, content, {}); !status)
+                throw Error(Errc::io, 0, 0, path, status.error().text);
+            file.close();
+        });
+    });
+    if (trial.rank() != 0) return;
+    (void)stage::remove_marker(path);
+    for (auto const& log : logs) (void)stage::remove_log(log.place);
+    if (!logs.empty()) stage::remove_directory(logs[0].place.directory);
+}
+
+/// What is in the directories but the two files.
+std::string litter(Trial& trial)
+{
+    std::string found;
+    for (auto const* const inner : {".", "stage", "tier"})
+        for (auto const& entry : fs::directory_iterator(trial.path(inner)))
+            if (auto const name = entry.path().filename().string();
+                name != "file" && name != "next" && name != "stage" && name != "tier")
+                found += entry.path().string() + " ";
+    return found;
+}
+
+void judge(Trial& trial, Way const& way, std::vector<bool> const& acknowledged)
+{
+    trial.disarm();
+    bool const reached = trial.failed();
+    // The communicator may hold what the failure left: the next file must work on it.
+    bool closed = true;
+    auto const next = write_file(trial, trial.path("next"), way, closed);
+    trial.expect(closed && std::count(next.begin(), next.end(), true) == steps, "the next file does not work");
+    (void)reached;
+    MPI_Barrier(trial.comm());
+    recover(trial, trial.path("file"));
+    MPI_Barrier(trial.comm());
+    if (trial.rank() != 0) return;
+    trial.expect(check_file(trial.path("next"), way, trial.ranks(), next).empty(), "the next file is wrong");
+    auto const wrong = check_file(trial.path("file"), way, trial.ranks(), acknowledged);
+    trial.expect(wrong.empty(), wrong);
+    auto const left = litter(trial);
+    trial.expect(left.empty(), "left behind: " + left);
+}
+
+void write_and_judge(Trial& trial, Way way)
+{
+    if (way.options.stage == "ssd") way.options.stage = "ssd:" + fs::absolute(trial.path("stage")).string();
+    if (way.options.aggrtier == "ssd") way.options.aggrtier = "ssd:" + fs::absolute(trial.path("tier")).string();
+    bool closed = true;
+    auto const acknowledged = write_file(trial, trial.path("file"), way, closed);
+    judge(trial, way, acknowledged);
+}
+
+/// Reads a file that is there.
+void read_and_judge(Trial& trial, Way const& way)
+{
+    auto const path = trial.path("file");
+    auto const span = way.deal.span(trial.ranks());
+    if (trial.rank() == 0) {
+        Bytes file(static_cast<std::size_t>(span));
+        for (int rank = 0; rank < trial.ranks(); ++rank) {
+            std::int64_t i = 0;
+            for (auto const& extent : way.deal.extents(trial.ranks(), rank))
+                for (std::int64_t at = 0; at < extent.length; ++at)
+                    file[static_cast<std::size_t>(extent.offset + at)] = byte_at(0, rank, i++);
+        }
+        std::ofstream(path, std::ios::binary).write(reinterpret_cast<char const*>(file.data()), span);
+    }
+    MPI_Barrier(trial.comm());
+    std::optional<File> file;
+    std::optional<Step> step;
+    if (trial.call("open", [&] {
+            return outcome_of([&] { file = File::open(trial.comm(), path, Mode::read, way.options); });
+        })) {
+        Pattern pattern;
+        pattern.add(way.deal.extents(trial.ranks(), trial.rank()));
+        if (trial.call("declare", [&] { return outcome_of([&] { step = file->declare(pattern); }); }))
+            for (int again = 0; again < 2; ++again) {
+                Bytes back(each);
+                bool const read = trial.call("read", [&] {
+                    return outcome_of([&] {
+                        step->read(0, back);
+                        if (way.background) {
+                            step->start();
+                            (void)step->wait();
+                        } else {
+                            (void)step->finish();
+                        }
+                    });
+                });
+                if (read && step->received(0) == static_cast<std::uint64_t>(each))
+                    trial.expect(back == data_of(0, trial.rank()), "what was read is wrong");
+                if (read && step->received(0) != static_cast<std::uint64_t>(each))
+                    trial.expect(fs::file_size(path) < static_cast<std::uintmax_t>(span),
+                                 "read too little of a whole file");
+            }
+        step.reset();
+        (void)trial.call("close", [&] { return outcome_of([&] { file->close(); }); });
+    }
+    file.reset();
+    trial.disarm();
+    bool closed = true;
+    auto const next = write_file(trial, trial.path("next"), way, closed);
+    trial.expect(closed && std::count(next.begin(), next.end(), true) == steps, "the next file does not work");
+    if (trial.rank() == 0) {
+        trial.expect(check_file(trial.path("next"), way, trial.ranks(), next).empty(), "the next file is wrong");
+        auto const left = litter(trial);
+        trial.expect(left.empty(), "left behind: " + left);
+    }
+}
+
+Options gathered()
+{
+    Options options;
+    options.direct = Direct::never;
+    options.buffersize = 4096;
+    options.nbaggr = 2;
+    return options;
+}
+
+Options nodes(char const* transport)
+{
+    auto options = gathered();
+    options.ranks_per_node = 2;
+    options.transport = transport;
+    return options;
+}
+
+Options staged(char const* mapping, char const* tier = "ssd")
+{
+    auto options = gathered();
+    options.stage = tier;
+    options.stage_mapping = mapping;
+    return options;
+}
+
+std::vector<Scenario> scenarios()
+{
+    auto const with = [](Options options, auto change) {
+        change(options);
+        return options;
+    };
+    Deal const holes{50, 90};
+    std::vector<std::pair<std::string, Way>> const ways = {
+        {"dense", {gathered()}},
+        {"holes", {gathered(), holes}},
+        {"background", {gathered(), {500, 500}, true}},
+        {"direct", {with(gathered(), [](Options& o) { o.direct = Direct::always; })}},
+        {"tier", {with(gathered(), [](Options& o) { o.aggrtier = "ssd"; })}},
+        {"nodes-p2p", {nodes("p2p")}},
+        {"nodes-p2p-holes", {nodes("p2p"), holes, true}},
+        {"nodes-rma", {nodes("rma")}},
+    };
+    std::vector<std::pair<std::string, Way>> const logs = {
+        {"staged-process", {staged("process")}},
+        {"staged-node", {staged("node"), holes}},
+        {"staged-memory", {staged("process", "dram")}},
+        {"staged-sync", {with(staged("process"), [](Options& o) { o.stage_sync = "write"; })}},
+        {"staged-drain", {with(staged("process"), [](Options& o) { o.stage_drain = "on"; })}},
+        {"staged-full", {with(staged("process"), [](Options& o) { o.stage_size = 4096; })}},
+        {"staged-nodes", {with(staged("node"), [](Options& o) { o.ranks_per_node = 2; })}},
+    };
+    std::vector<Scenario> all;
+    for (auto const& [name, way] : ways) {
+        all.push_back({"write-" + name, "declared", [way = way](Trial& trial) { write_and_judge(trial, way); }});
+        all.push_back({"read-" + name, "declared", [way = way](Trial& trial) { read_and_judge(trial, way); }, false});
+    }
+    for (auto const& [name, way] : logs)
+        all.push_back({name, "staged", [way = way](Trial& trial) { write_and_judge(trial, way); }});
+    return all;
+}
+
+}  // namespace
+}  // namespace tapioca::faults
+
+int main(int argc, char** argv)
+{
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    auto const status = tapioca::faults::sweep(argc, argv, tapioca::faults::scenarios());
+    MPI_Finalize();
+    return status;
+}

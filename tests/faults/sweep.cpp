@@ -1,0 +1,364 @@
+#include "faults/sweep.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace tapioca::faults {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every way in which a kind of call may fail.
+std::vector<Fault> all_faults()
+{
+    std::vector<Fault> faults;
+    auto const add = [&](Op op, std::initializer_list<int> errors, std::initializer_list<Kind> kinds = {}) {
+        for (int const error : errors) faults.push_back({op, Kind::error, error, 0});
+        for (auto const kind : kinds) faults.push_back({op, kind, kind == Kind::stays ? ENOSPC : 0, 0});
+    };
+    add(Op::open, {EMFILE, EACCES, ENOSPC, EIO, EINTR});
+    add(Op::close, {EIO, ENOSPC, EDQUOT, EINTR});
+    add(Op::write, {ENOSPC, EIO, EDQUOT, EINTR, EAGAIN}, {Kind::stays, Kind::half, Kind::nothing, Kind::stall});
+    add(Op::read, {EIO, EINTR, EAGAIN}, {Kind::half, Kind::stall, Kind::truncate});
+    add(Op::sync, {EIO, ENOSPC, EDQUOT, EINTR}, {Kind::stall});
+    add(Op::room, {ENOSPC, EIO, EDQUOT, EINTR, EOPNOTSUPP}, {Kind::stays});
+    add(Op::map, {ENOMEM});
+    add(Op::name, {EIO, ENOSPC, EACCES});
+    add(Op::look, {EIO});
+    add(Op::lock, {EINTR, ENOLCK});
+    add(Op::thread, {EAGAIN});
+    add(Op::memory, {ENOMEM});
+    return faults;
+}
+
+struct Arguments {
+    std::string directory = "sweep";
+    std::string scenario;  ///< only those whose name begins so
+    std::string fault;     ///< only those whose description begins so
+    std::string journal;   ///< what was tried and what came of it; a second run goes on behind the last case there
+    int rank = -1;
+    int at = 0;
+    int every = 1;  ///< one case in so many
+    double stall_s = 0.02;
+    double limit_s = 60;  ///< a case that takes longer hangs
+};
+
+Arguments parse(int argc, char** argv)
+{
+    Arguments a;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        std::string const key = argv[i];
+        char const* const value = argv[i + 1];
+        if (key == "--dir")
+            a.directory = value;
+        else if (key == "--scenario")
+            a.scenario = value;
+        else if (key == "--fault")
+            a.fault = value;
+        else if (key == "--rank")
+            a.rank = std::atoi(value);
+        else if (key == "--at")
+            a.at = std::atoi(value);
+        else if (key == "--every")
+            a.every = std::atoi(value);
+        else if (key == "--stall")
+            a.stall_s = std::atof(value);
+        else if (key == "--limit")
+            a.limit_s = std::atof(value);
+        else if (key == "--journal")
+            a.journal = value;
+        else {
+            std::fprintf(stderr, "%s: unknown option %s\n", argv[0], key.c_str());
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
+    return a;
+}
+
+char hang_text[512] = "";
+
+void tell_hang(int /*signal*/)
+{
+    auto const length = std::strlen(hang_text);
+    if (::write(STDERR_FILENO, hang_text, length) < 0) std::abort();
+    ::_exit(3);
+}
+
+struct Row {
+    long cases = 0;
+    long reached = 0;
+    long went_on = 0;
+    long failed = 0;
+    long wrong = 0;
+};
+
+class Sweep {
+public:
+    Sweep(Arguments arguments, std::vector<Scenario> const& scenarios) : a_(std::move(arguments)), scenarios_(scenarios)
+    {
+        MPI_Comm_dup(MPI_COMM_WORLD, &everybody_);
+        MPI_Comm_rank(everybody_, &rank_);
+        MPI_Comm_size(everybody_, &ranks_);
+        set_stall(a_.stall_s);
+        ::signal(SIGALRM, tell_hang);
+        read_journal();
+    }
+
+    int run()
+    {
+        for (auto const& scenario : scenarios_)
+            if (scenario.name.starts_with(a_.scenario)) run(scenario);
+        print_end();
+        MPI_Comm_free(&everybody_);
+        return total_.wrong == 0 ? 0 : 1;
+    }
+
+private:
+    void run(Scenario const& scenario)
+    {
+        // Once to see which calls there are; the first time things are set up that stay.
+        for (int i = 0; i < 3; ++i) {
+            auto const plain = once(scenario, {}, 0);
+            if (i == 2 && plain) calls_ = gather_calls();
+        }
+        for (auto fault : all_faults()) {
+            if (fault.op == Op::memory && !scenario.memory) continue;
+            if (fault.kind == Kind::truncate && scenario.writes) continue;  // what others cut off is lost
+            if (!describe(fault).starts_with(a_.fault)) continue;
+            Row row;
+            for (int victim = 0; victim < ranks_; ++victim) {
+                if (a_.rank >= 0 && victim != a_.rank) continue;
+                int const most = calls_[static_cast<std::size_t>(victim)][static_cast<std::size_t>(fault.op)];
+                for (fault.at = 1; fault.at <= most; ++fault.at) {
+                    if (a_.at > 0 && fault.at != a_.at) continue;
+                    if (a_.every > 1 && ++case_ * 2654435761u % 4294967291u % static_cast<unsigned>(a_.every) != 0)
+                        continue;
+                    judge(scenario, fault, victim, row);
+                }
+            }
+            print(scenario, fault, row);
+        }
+    }
+
+    void judge(Scenario const& scenario, Fault const& fault, int victim, Row& row)
+    {
+        auto const key = scenario.place + "\t" + scenario.name + "\t" + describe(fault) + "\t" +
+                         std::to_string(victim) + "\t" + std::to_string(fault.at);
+        if (tried_.contains(key)) return;
+        ++row.cases;
+        note("begin\t" + key);
+        auto const result = once(scenario, fault, victim);
+        if (!result) {
+            ++row.wrong;
+            return note("wrong\t" + key);
+        }
+        if (result->fired == 0) return note("unreached\t" + key);  // who does what may differ from run to run
+        ++row.reached;
+        ++(result->failed ? row.failed : row.went_on);
+        note((result->failed ? "error\t" : "on\t") + key);
+    }
+
+    void note(std::string const& line) const
+    {
+        if (rank_ != 0 || a_.journal.empty()) return;
+        std::ofstream(a_.journal, std::ios::app) << line << '\n';
+    }
+
+    /// Cases of a run before this one, which the last of them may have ended.
+    void read_journal()
+    {
+        std::ifstream in(a_.journal);
+        for (std::string line; std::getline(in, line);)
+            if (line.starts_with("begin\t")) tried_.insert(line.substr(6));
+        MPI_Barrier(everybody_);
+    }
+
+    struct Result {
+        int fired;
+        bool failed;
+    };
+
+    /// Nothing if something was as it must not be.
+    std::optional<Result> once(Scenario const& scenario, Fault const& fault, int victim)
+    {
+        auto const label =
+            scenario.name + ": " +
+            (fault.at > 0 ? describe(fault) + " " + std::to_string(fault.at) + " on rank " + std::to_string(victim)
+                          : std::string("no fault"));
+        std::snprintf(hang_text, sizeof hang_text, "HANG %s (rank %d)\n", label.c_str(), rank_);
+        ::alarm(static_cast<unsigned>(a_.limit_s));
+        if (rank_ == 0) fresh(a_.directory);
+        MPI_Barrier(everybody_);
+        auto const before = look();
+        Result result{};
+        std::vector<std::string> violations;
+        {
+            arm(rank_ == victim ? fault : Fault{});
+            Trial trial(everybody_, a_.directory);
+            try {
+                scenario.body(trial);
+            } catch (Diverged const&) {
+            }
+            trial.disarm();
+            result = {trial.fired(), trial.failed()};
+            violations = trial.violations();
+        }
+        MPI_Barrier(everybody_);
+        if (rank_ == 0) fresh(a_.directory);
+        MPI_Barrier(everybody_);
+        if (fault.at > 0) check_belongings(before, violations);
+        MPI_Allreduce(MPI_IN_PLACE, &result.fired, 1, MPI_INT, MPI_SUM, everybody_);
+        int wrong = violations.empty() ? 0 : 1;
+        for (auto const& text : violations)
+            std::fprintf(stderr, "WRONG %s: rank %d: %s\n", label.c_str(), rank_, text.c_str());
+        MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, everybody_);
+        ::alarm(0);
+        if (wrong > 0) return std::nullopt;
+        return result;
+    }
+
+    /// Threads that give memory back may take a moment.
+    void check_belongings(Belongings const& before, std::vector<std::string>& violations) const
+    {
+        std::string more;
+        for (int wait = 0; wait < 50; ++wait) {
+            more = surplus(before, look());
+            more += left_over(fs::absolute(a_.directory));
+            if (more.empty()) return;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        violations.push_back("left behind: " + more);
+    }
+
+    static void fresh(std::string const& directory)
+    {
+        fs::remove_all(directory);
+        for (auto const* const inner : {"", "/stage", "/tier"}) fs::create_directories(directory + inner);
+    }
+
+    [[nodiscard]] std::vector<std::vector<int>> gather_calls() const
+    {
+        constexpr auto kinds = static_cast<std::size_t>(Op::ops);
+        std::vector<int> mine;
+        for (std::size_t op = 0; op < kinds; ++op) mine.push_back(calls(static_cast<Op>(op)));
+        std::vector<int> all(kinds * static_cast<std::size_t>(ranks_));
+        MPI_Allgather(mine.data(), static_cast<int>(kinds), MPI_INT, all.data(), static_cast<int>(kinds), MPI_INT,
+                      everybody_);
+        std::vector<std::vector<int>> of_rank;
+        for (auto at = all.begin(); at != all.end(); at += kinds) of_rank.emplace_back(at, at + kinds);
+        return of_rank;
+    }
+
+    void print(Scenario const& scenario, Fault const& fault, Row const& row)
+    {
+        total_.cases += row.cases;
+        total_.reached += row.reached;
+        total_.wrong += row.wrong;
+        if (rank_ != 0 || row.cases == 0) return;
+        std::printf("%-18s %-22s %6ld cases: %6ld went on, %6ld the same error everywhere, %ld wrong\n",
+                    scenario.name.c_str(), describe(fault).c_str(), row.reached, row.went_on, row.failed, row.wrong);
+        std::fflush(stdout);
+    }
+
+    void print_end() const
+    {
+        if (rank_ == 0)
+            std::printf("%ld faults tried, %ld came true, %ld wrong\n", total_.cases, total_.reached, total_.wrong);
+    }
+
+    Arguments a_;
+    std::vector<Scenario> const& scenarios_;
+    MPI_Comm everybody_ = MPI_COMM_NULL;
+    int rank_ = 0, ranks_ = 1;
+    unsigned case_ = 0;
+    std::vector<std::vector<int>> calls_;  ///< [rank][op]
+    Row total_;
+    std::set<std::string> tried_;
+};
+
+}  // namespace
+
+Trial::Trial(MPI_Comm everybody, std::string directory) : everybody_(everybody), directory_(std::move(directory))
+{
+    MPI_Comm_dup(everybody_, &comm_);
+    MPI_Comm_rank(everybody_, &rank_);
+    MPI_Comm_size(everybody_, &ranks_);
+}
+
+Trial::~Trial()
+{
+    MPI_Comm_free(&comm_);
+}
+
+bool Trial::all(bool mine) const
+{
+    int good = mine ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, everybody_);
+    return good != 0;
+}
+
+bool Trial::call(std::string const& what, std::function<Outcome()> const& body)
+{
+    Outcome mine;
+    {
+        Inside const inside;
+        mine = body();
+    }
+    // Rank 0's answer, to compare with.
+    constexpr int room = 1000;
+    char theirs[room] = "";
+    std::snprintf(theirs, room, "%d%s", mine.ok ? 1 : 0, mine.text.c_str());
+    std::string const own = theirs;
+    MPI_Bcast(theirs, room, MPI_CHAR, 0, everybody_);
+    if (!mine.ok) failed_ = true;
+    if (mine.text.find('\n') != std::string::npos) violations_.push_back(what + ": not one line: " + mine.text);
+    bool const same = own == theirs;
+    if (!same)
+        violations_.push_back(what + ": here " + (mine.ok ? "ok" : mine.text) + ", on rank 0 " +
+                              (theirs[0] == '1' ? "ok" : theirs + 1));
+    if (!all(same)) throw Diverged();
+    return mine.ok;
+}
+
+bool Trial::local_call(std::string const& /*what*/, std::function<Outcome()> const& body)
+{
+    Outcome mine;
+    {
+        Inside const inside;
+        mine = body();
+    }
+    if (!all(mine.ok)) failed_ = true;
+    return all(mine.ok);
+}
+
+void Trial::expect(bool good, std::string const& otherwise)
+{
+    if (!good) violations_.push_back(otherwise);
+}
+
+void Trial::disarm()
+{
+    if (!armed_) return;
+    armed_ = false;
+    fired_ = faults::disarm();
+}
+
+int sweep(int argc, char** argv, std::vector<Scenario> const& scenarios)
+{
+    return Sweep(parse(argc, argv), scenarios).run();
+}
+
+}  // namespace tapioca::faults

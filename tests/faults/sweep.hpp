@@ -1,0 +1,75 @@
+// A sweep: runs a scenario once for every fault, at every call of every rank, and judges what came of it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "faults/inject.hpp"
+
+namespace tapioca::faults {
+
+/// What a call of the library said.
+struct Outcome {
+    bool ok = true;
+    std::string text;
+};
+
+/// Thrown when ranks got different answers: nothing sensible can follow.
+struct Diverged {};
+
+/// One run of a scenario, on one rank. Every member function is collective over all ranks.
+class Trial {
+public:
+    Trial(MPI_Comm everybody, std::string directory);
+    Trial(Trial const&) = delete;
+    Trial& operator=(Trial const&) = delete;
+    ~Trial();
+
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int ranks() const { return ranks_; }
+    /// A communicator of this trial's own.
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }
+    [[nodiscard]] std::string path(std::string const& name) const { return directory_ + "/" + name; }
+
+    /// A collective call of the library: it must say the same to all ranks. True if it succeeded.
+    bool call(std::string const& what, std::function<Outcome()> const& body);
+    /// A local one. True if it succeeded on all ranks.
+    bool local_call(std::string const& what, std::function<Outcome()> const& body);
+    /// Notes what must not be, if `bad` on any rank.
+    void expect(bool good, std::string const& otherwise);
+    /// From here on nothing is injected any more.
+    void disarm();
+
+    [[nodiscard]] int fired() const { return fired_; }
+    [[nodiscard]] bool failed() const { return failed_; }  ///< some call did
+    [[nodiscard]] std::vector<std::string> const& violations() const { return violations_; }
+
+private:
+    bool all(bool mine) const;
+
+    MPI_Comm everybody_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0, ranks_ = 1;
+    std::string directory_;
+    bool armed_ = true;
+    bool failed_ = false;
+    int fired_ = 0;
+    std::vector<std::string> violations_;
+};
+
+struct Scenario {
+    std::string name;
+    std::string place;  ///< column of the table: declared, drop-in, staged
+    std::function<void(Trial&)> body;
+    bool writes = true;
+    bool memory = true;  ///< whether the n-th allocation is made to fail, too
+};
+
+/// Runs all scenarios with all faults as the command line says. The process's exit status.
+int sweep(int argc, char** argv, std::vector<Scenario> const& scenarios);
+
+}  // namespace tapioca::faults
