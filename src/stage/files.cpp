@@ -40,6 +40,7 @@ tl::unexpected<core::Failure> not_ours(std::string const& path)
 struct Whereabouts {
     Descriptor directory;
     std::string name;
+    [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
 };
 core::Result<Whereabouts> find_directory_of(std::string const& path)
 {
@@ -48,10 +49,13 @@ core::Result<Whereabouts> find_directory_of(std::string const& path)
     bool const own = is_job_directory(directory);
     Descriptor opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (own ? O_NOFOLLOW : 0)));
     if (!opened && own && errno == ENOTDIR) return not_ours(directory);
-    if (!opened) return core::fail_errno(errno, path);
+    bool const too_many = !opened && (errno == EMFILE || errno == ENFILE);  // looking and removing need no descriptor
+    if (!opened && !too_many) return core::fail_errno(errno, path);
     struct stat found = {};
-    if (own && (::fstat(opened.get(), &found) != 0 || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0))
+    auto const look = [&] { return opened ? ::fstat(opened.get(), &found) : ::lstat(directory.c_str(), &found); };
+    if (own && (look() != 0 || !S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0))
         return not_ours(directory);
+    if (too_many) return Whereabouts{{}, path};
     return Whereabouts{std::move(opened), slash == path.npos ? path : path.substr(slash + 1)};
 }
 
@@ -140,7 +144,7 @@ core::Status remove_private(std::string const& path)
     auto const where = find_directory_of(path);
     if (!where && where.error().sys_errno == ENOENT) return {};
     if (!where) return tl::unexpected(where.error());
-    int const directory = where->directory.get();
+    int const directory = where->at();
     struct stat found = {};
     if (::fstatat(directory, where->name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? core::Status() : core::fail_errno(errno, path);
@@ -158,8 +162,7 @@ core::Status remove_log(Place const& place)
 
 void remove_directory(std::string const& directory)
 {
-    if (auto const where = find_directory_of(directory + "/full"); where)
-        (void)::unlinkat(where->directory.get(), "full", 0);
+    if (auto const where = find_directory_of(directory + "/full"); where) (void)::unlinkat(where->at(), "full", 0);
     struct stat found = {};
     if (::lstat(directory.c_str(), &found) == 0 && found.st_uid == ::geteuid()) (void)::rmdir(directory.c_str());
 }
@@ -168,8 +171,8 @@ core::Status rename_private(std::string const& from, std::string const& to)
 {
     auto const where = find_directory_of(from);
     if (!where) return tl::unexpected(where.error());
-    auto const name = to.substr(to.rfind('/') + 1);
-    int const directory = where->directory.get();
+    auto const name = where->directory ? to.substr(to.rfind('/') + 1) : to;
+    int const directory = where->at();
     if (::renameat(directory, where->name.c_str(), directory, name.c_str()) != 0) return core::fail_errno(errno, to);
     return {};
 }
@@ -178,8 +181,8 @@ core::Result<Descriptor> create_private(std::string const& path)
 {
     auto const where = find_directory_of(path);
     if (!where) return tl::unexpected(where.error());
-    Descriptor file(::openat(where->directory.get(), where->name.c_str(),
-                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Descriptor file(
+        ::openat(where->at(), where->name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return core::fail_errno(errno, path);
     return file;
 }
@@ -188,7 +191,7 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
 {
     auto const where = find_directory_of(path);
     if (!where) return tl::unexpected(where.error());
-    Descriptor file(::openat(where->directory.get(), where->name.c_str(),
+    Descriptor file(::openat(where->at(), where->name.c_str(),
                              (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENXIO) return core::fail(Errc::io, path + ": not a plain file");  // a socket
     if (!file) return core::fail_errno(errno, path);
@@ -207,7 +210,7 @@ bool is_named(Descriptor const& file, std::string const& path)
     struct stat named = {};
     auto const where = find_directory_of(path);
     return where && ::fstat(file.get(), &opened) == 0 &&
-           ::fstatat(where->directory.get(), where->name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ::fstatat(where->at(), where->name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 

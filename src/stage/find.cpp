@@ -59,8 +59,7 @@ std::vector<Sought> logs_below(fs::path const& directory)
     std::error_code error;
     std::vector<fs::path> jobs;
     for (auto const& entry : fs::directory_iterator(directory, error))
-        if (entry.path().filename().string().starts_with("tapioca-") &&
-            entry.symlink_status(error).type() == fs::file_type::directory)
+        if (is_job_directory(entry.path().string()) && entry.symlink_status(error).type() == fs::file_type::directory)
             jobs.push_back(entry.path());
     std::sort(jobs.begin(), jobs.end());
     for (auto const& job : jobs)
