@@ -1,11 +1,13 @@
 #include "arguments.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
+
+#include "core/output.hpp"
 
 namespace bench {
 
@@ -256,7 +258,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& a)
     }
     a.verb = app.get_subcommands().front()->get_name();
     auto wrong = choose_methods(a);
-    if (!wrong && !a.json.empty() && !std::ofstream(a.json, std::ios::app)) wrong = "--json: cannot write " + a.json;
+    if (!wrong && !a.json.empty()) {
+        auto const file = tapioca::core::open_output(a.json);
+        if (file)
+            ::close(*file);
+        else
+            wrong = "--json: cannot write " + file.error().text;
+    }
     if (wrong) {
         fmt::print(stderr, "{}\n", *wrong);
         return 2;

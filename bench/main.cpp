@@ -1,13 +1,17 @@
 // tapioca-bench: the MPI program behind `tapioca bench`, for one's own launcher.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
+#include <filesystem>
+#include <span>
 #include <stdexcept>
 
 #include <fmt/core.h>
 
 #include "arguments.hpp"
+#include "core/output.hpp"
 #include "phases.hpp"
 #include "stage_method.hpp"
 #include "table.hpp"
@@ -70,11 +74,40 @@ void print_mpi()
 void write_json(Arguments const& a, std::string const& text)
 {
     if (a.json.empty()) return;
-    std::ofstream out(a.json);
-    out << text << '\n';
-    out.close();
-    if (!out) throw std::runtime_error("cannot write " + a.json);
+    auto const lines = text + '\n';
+    auto const status = tapioca::core::write_output(a.json, std::as_bytes(std::span(lines)));
+    if (!status) throw std::runtime_error("cannot write " + status.error().text);
 }
+
+/// A directory of this run's own for its files, whose names are known to others. Collective.
+class OwnDirectory {
+public:
+    OwnDirectory(std::string const& parent, int rank) : rank_(rank)
+    {
+        std::array<char, 4096> name{};
+        auto path = parent + "/tapioca-bench.XXXXXX";
+        bool const made = rank == 0 && path.size() < name.size() && ::mkdtemp(path.data());
+        int const error = errno;
+        if (made) path.copy(name.data(), name.size() - 1);
+        MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+        path_ = name.data();
+        if (path_.empty() && rank == 0)
+            throw std::runtime_error(fmt::format("making a directory in {}: {}", parent, std::strerror(error)));
+        if (path_.empty()) MPI_Barrier(MPI_COMM_WORLD);  // rank 0 ends the job
+    }
+    OwnDirectory(OwnDirectory const&) = delete;
+    OwnDirectory& operator=(OwnDirectory const&) = delete;
+    ~OwnDirectory()
+    {
+        std::error_code ignored;
+        if (rank_ == 0) std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] std::string const& path() const { return path_; }
+
+private:
+    std::string path_;
+    int rank_;
+};
 
 /// stage-out needs a fast tier that all ranks share. Where they do not, it is left out if nobody asked for it; else
 /// false. Collective.
@@ -105,7 +138,7 @@ std::function<void(std::string const&, int)> progress(Arguments const& a, std::s
     };
 }
 
-int run_phases(Arguments& a, int rank)
+int run_phases(Arguments& a, int rank, OwnDirectory const& files)
 {
     if (!can_stage_out(a, rank)) return 1;
     std::vector<bench::PhasesOutcome> outcomes;
@@ -115,6 +148,7 @@ int run_phases(Arguments& a, int rank)
         auto workload = list[i]();
         if (a.steps > 0) workload.steps = static_cast<int>(a.steps);
         auto setup = a.setup;
+        setup.directory = files.path();
         setup.progress = progress(a, fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label()));
         outcomes.push_back(bench::measure_phases(MPI_COMM_WORLD, workload, setup, a.compute_s.value_or(0)));
         for (auto const& cell : outcomes.back().cells) verified = verified && cell.verified;
@@ -131,10 +165,10 @@ int run_phases(Arguments& a, int rank)
     return verified ? 0 : 1;
 }
 
-int run_election(Arguments& a, int rank, int ranks)
+int run_election(Arguments& a, int rank, int ranks, OwnDirectory const& files)
 {
     auto const workload = bench::hacc(MPI_COMM_WORLD, a.particles[0], a.layouts[0] == "aos");
-    a.election.directory = a.setup.directory;
+    a.election.directory = files.path();
     a.election.repetitions = a.setup.repetitions;
     auto const costs = bench::elect(MPI_COMM_WORLD, workload, a.election);
     if (rank != 0) return 0;
@@ -153,16 +187,18 @@ int run(Arguments& a)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (rank == 0) print_mpi();
-    if (a.setup.dropin && !bench::dropin_is_loaded(a.setup.directory))
+    OwnDirectory const files(a.setup.directory, rank);
+    if (a.setup.dropin && !bench::dropin_is_loaded(files.path()))
         throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
-    if (a.verb == "election") return run_election(a, rank, ranks);
-    if (a.writes_whole_files()) return run_phases(a, rank);
+    if (a.verb == "election") return run_election(a, rank, ranks, files);
+    if (a.writes_whole_files()) return run_phases(a, rank, files);
     std::vector<bench::Cell> cells;
     auto const list = workloads(a);
     bool verified = true;
     for (std::size_t i = 0; i < list.size(); ++i) {
         auto const workload = list[i]();
         auto setup = a.setup;
+        setup.directory = files.path();
         setup.progress = progress(a, fmt::format("[{}/{}] {}", i + 1, list.size(), workload.label()));
         auto const outcome = bench::measure(MPI_COMM_WORLD, workload, setup);
         for (auto const& cell : outcome.cells) verified = verified && cell.verified;

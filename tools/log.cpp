@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/output.hpp"
 #include "core/units.hpp"
 #include "launch.hpp"
 #include "log_look.hpp"
@@ -37,7 +38,7 @@ char const* const usage =
 
 int fail_log(std::string const& verb, std::string const& what, int status = 2)
 {
-    fmt::print(stderr, "tapioca log {}: {}\n", verb, what);
+    fmt::print(stderr, "tapioca log {}: {}\n", verb, core::printable(what));
     return status;
 }
 
@@ -63,7 +64,7 @@ Json to_json(LogFacts const& facts)
 {
     return {{"target", facts.target},
             {"host", facts.host},
-            {"log", facts.sought.place.meta()},
+            {"log", facts.name()},
             {"ranks", facts.ranks},
             {"mapping", name_of(facts.mapping)},
             {"generation", facts.generation},
@@ -81,8 +82,10 @@ std::string to_table(std::vector<LogFacts> const& all)
         rows.push_back({facts.target.empty() ? "?" : facts.target, facts.ranks > 0 ? std::to_string(facts.ranks) : "?",
                         known ? std::to_string(facts.generation) : "?", known ? std::to_string(facts.entries) : "?",
                         known ? core::format_bytes(facts.bytes) : "?", facts.ranks > 0 ? name_of(facts.mapping) : "?",
-                        facts.state, facts.host.empty() ? "?" : facts.host, facts.sought.place.meta()});
+                        facts.state, facts.host.empty() ? "?" : facts.host, facts.name()});
     }
+    for (auto& row : rows)
+        for (auto& cell : row) cell = core::printable(cell);
     return table(rows, 4);
 }
 
@@ -100,7 +103,7 @@ int list(std::vector<std::string> const& words)
     if (json) {
         auto rows = Json::array();
         for (auto const& facts : *all) rows.push_back(to_json(facts));
-        fmt::print("{}\n", rows.dump(1));
+        fmt::print("{}\n", rows.dump(1, ' ', false, Json::error_handler_t::replace));
     } else {
         fmt::print("{}", all->empty() ? std::string("no logs\n") : to_table(*all));
     }
@@ -160,8 +163,8 @@ int dump(std::vector<std::string> const& words)
         auto log = to_json(facts);
         if (!json)
             fmt::print("{}: target {}, host {}, {} ranks, mapping {}, generation {}, {} requests, {} B, {}\n",
-                       facts.sought.place.meta(), facts.target, facts.host, facts.ranks, name_of(facts.mapping),
-                       facts.generation, facts.entries, facts.bytes, facts.state);
+                       core::printable(facts.name()), core::printable(facts.target), core::printable(facts.host),
+                       facts.ranks, name_of(facts.mapping), facts.generation, facts.entries, facts.bytes, facts.state);
         log["requests"] = Json::array();
         if (facts.here) try {
                 tapioca::StageReader reader(facts.sought.place.meta());
@@ -177,7 +180,7 @@ int dump(std::vector<std::string> const& words)
             }
         document.push_back(std::move(log));
     }
-    if (json) fmt::print("{}\n", document.dump(1));
+    if (json) fmt::print("{}\n", document.dump(1, ' ', false, Json::error_handler_t::replace));
     return status;
 }
 
@@ -191,9 +194,13 @@ int verify(std::vector<std::string> const& words)
     if (!all) return fail_log("verify", all.error().text);
     int status = 0;
     for (auto const& facts : *all) {
-        auto const name = facts.sought.place.meta();
-        if (!facts.here) fmt::print("missing: {}: {}\n", facts.host, name);
-        for (auto const& what : facts.damage) fmt::print("damaged: {}\n", what);
+        auto const name = core::printable(facts.name());
+        if (facts.foreign) {
+            fmt::print("not yours: {}\n", core::printable(facts.damage.front()));
+            continue;
+        }
+        if (!facts.here && facts.damage.empty()) fmt::print("missing: {}: {}\n", core::printable(facts.host), name);
+        for (auto const& what : facts.damage) fmt::print("damaged: {}\n", core::printable(what));
         bool const sound = facts.here && facts.damage.empty();
         if (sound) fmt::print("{}: sound: {} requests, {} B\n", name, facts.entries, facts.bytes);
         if (!sound) status = 1;
@@ -211,12 +218,9 @@ struct Reading {
 
 core::Status write_out(std::vector<std::byte> const& data, std::string const& output)
 {
-    auto* const file = output.empty() ? stdout : std::fopen(output.c_str(), "we");
-    if (!file) return core::fail_errno(errno, output);
-    bool const written = std::fwrite(data.data(), 1, data.size(), file) == data.size();
-    int const error = errno;
-    bool const closed = output.empty() ? std::fflush(file) == 0 : std::fclose(file) == 0;
-    if (!written || !closed) return core::fail_errno(written ? errno : error, output.empty() ? "stdout" : output);
+    if (!output.empty()) return core::write_output(output, data);
+    bool const written = std::fwrite(data.data(), 1, data.size(), stdout) == data.size();
+    if (!written || std::fflush(stdout) != 0) return core::fail_errno(errno, "stdout");
     return {};
 }
 
@@ -300,6 +304,19 @@ core::Status remove(std::vector<LogFacts> const& all, std::string const& target)
     return {};
 }
 
+/// Leaves out what another user has there, which root could remove.
+core::Status leave_foreign(std::vector<LogFacts>& all)
+{
+    std::vector<LogFacts> ours;
+    for (auto const& facts : all) {
+        if (facts.foreign) fmt::print("left alone: {}\n", core::printable(facts.damage.front()));
+        if (!facts.foreign) ours.push_back(facts);
+    }
+    if (ours.empty() && !all.empty()) return core::fail(tapioca::Errc::permission, "none of this is yours");
+    all = std::move(ours);
+    return {};
+}
+
 /// What must not be removed in this way.
 core::Status check_removable(std::vector<LogFacts> const& all, bool by_target)
 {
@@ -329,7 +346,9 @@ int discard(std::vector<std::string> const& words)
         for (auto const& log : finding->logs)
             all.push_back(look_at(log, finding->marker ? &*finding->marker : nullptr, false));
     } else if (stage::has_marker(path)) {
-        fmt::print("{}\nthe marker cannot be read: only it will be removed\n", finding.error().text);
+        if (!stage::is_ours(stage::marker_path(path)))
+            return fail_log("discard", finding.error().text + ": remove it with rm if it was put there", 1);
+        fmt::print("{}\nthe marker cannot be read: only it will be removed\n", core::printable(finding.error().text));
         target = path;
     } else if (finding.error().code == tapioca::Errc::not_found && ::access(path.c_str(), F_OK) == 0) {
         fmt::print("{}: nothing to discard\n", path);
@@ -337,6 +356,7 @@ int discard(std::vector<std::string> const& words)
     } else {
         return fail_log("discard", finding.error().text);
     }
+    if (auto status = leave_foreign(all); !status) return fail_log("discard", status.error().text, 1);
     auto const marker = target.empty() ? core::Result<stage::Descriptor>(stage::Descriptor())
                                        : stage::open_private(stage::marker_path(target), true);
     if (!target.empty() && marker &&
@@ -356,7 +376,7 @@ int discard(std::vector<std::string> const& words)
     for (auto const& facts : all) removed += facts.here ? 1 : 0;
     fmt::print("removed {} logs{}; {} requests are lost\n", removed, target.empty() ? "" : " and the marker", lost);
     for (auto const& facts : all)
-        if (!facts.here) fmt::print("not here: {}: {}\n", facts.host, facts.sought.place.meta());
+        if (!facts.here) fmt::print("not here: {}: {}\n", core::printable(facts.host), core::printable(facts.name()));
     return 0;
 }
 

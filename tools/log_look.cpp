@@ -42,6 +42,7 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
 
 std::string state_of(LogFacts const& facts)
 {
+    if (facts.foreign) return "not yours";
     if (!facts.here) return "not here";
     if (facts.live) return "live";
     if (!facts.damage.empty()) return "damaged";
@@ -61,6 +62,7 @@ void look_into(stage::Sought const& sought, stage::Marker const* marker, bool da
 {
     auto const log = stage::Snapshot::of(sought.place);
     if (!log) {
+        facts.foreign = log.error().code == tapioca::Errc::permission;
         facts.damage.push_back(log.error().text);
         return;
     }
@@ -86,10 +88,22 @@ std::vector<std::string> marked_in(std::string const& directory)
     std::vector<std::string> targets;
     std::error_code error;
     for (auto const& entry : fs::directory_iterator(directory, error))
-        if (entry.path().extension() == ".tapioca" && entry.is_regular_file(error))
+        if (entry.path().extension() == ".tapioca" && entry.symlink_status(error).type() == fs::file_type::regular)
             targets.push_back((entry.path().parent_path() / entry.path().stem()).string());
     std::sort(targets.begin(), targets.end());
     return targets;
+}
+
+/// A marker in a directory that cannot be read: no reason to be silent about the others.
+LogFacts bad_marker(std::string const& target, core::Failure const& failure)
+{
+    LogFacts facts;
+    facts.target = target;
+    facts.marked = true;
+    facts.foreign = failure.code == tapioca::Errc::permission;
+    facts.damage.push_back(failure.text);
+    facts.state = facts.foreign ? "not yours" : "damaged";
+    return facts;
 }
 
 }  // namespace
@@ -130,7 +144,7 @@ core::Result<std::vector<LogFacts>> look_at_all(std::vector<std::string> const& 
         bool const directory = fs::is_directory(path, error);
         auto const targets = directory ? marked_in(path) : std::vector<std::string>();
         for (auto const& target : targets)
-            if (auto status = add(target); !status) return tl::unexpected(status.error());
+            if (auto const status = add(target); !status) all.push_back(bad_marker(target, status.error()));
         auto const status = add(path);
         bool const nothing = !status && status.error().code == tapioca::Errc::not_found;
         if (!status && !(directory && nothing)) return tl::unexpected(status.error());

@@ -23,8 +23,14 @@ struct LogFacts {
     std::string state;          ///< one word or two
     bool here = false;
     bool live = false;
-    bool marked = false;  ///< the target's marker means this log
+    bool marked = false;   ///< the target's marker means this log
+    bool foreign = false;  ///< another user's, or others may have put it there: nothing is known of it
     std::vector<std::string> damage;
+    /// The log's first file; the marker, where that is all there is.
+    [[nodiscard]] std::string name() const
+    {
+        return sought.place.name.empty() ? target + ".tapioca" : sought.place.meta();
+    }
 };
 /// Reads the entries of a log; with `data`, checks the checksums of what they stand for as well.
 LogFacts look_at(tapioca::stage::Sought const& sought, tapioca::stage::Marker const* marker, bool data);

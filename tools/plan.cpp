@@ -4,14 +4,15 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <set>
+#include <span>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "core/index.hpp"
+#include "core/output.hpp"
 #include "core/units.hpp"
 #include "plan/to_json.hpp"
 #include "planner.hpp"
@@ -180,10 +181,10 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
                      fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
                                  plan::name(plan::model_of(plan.job)), route.buffers,
                                  core::format_bytes(route.round_bytes), fmt::join(route.tiers(plan.job), " and "))};
-    std::ofstream out(asked.svg);
-    out << tools::draw(picture);
-    out.close();
-    return out ? core::Status() : core::fail_errno(errno, "writing " + asked.svg);
+    auto const drawing = tools::draw(picture);
+    auto status = core::write_output(asked.svg, std::as_bytes(std::span(drawing)));
+    if (!status) status.error().text = "writing " + status.error().text;
+    return status;
 }
 
 }  // namespace

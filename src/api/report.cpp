@@ -5,12 +5,16 @@
 #include <numeric>
 #include <sstream>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "api/state.hpp"
 #include "plan/to_json.hpp"
+#include "stage/files.hpp"
 
 namespace tapioca::api {
 
@@ -101,26 +105,45 @@ std::string report_path(std::string const& path)
     return name.replace_extension(fmt::format(".rank{}{}", rank, extension)).string();
 }
 
+/// What this user wrote there before: nothing if there is no such file, or if others may have put it there.
+core::Result<std::string> read_own(std::string const& path)
+{
+    stage::Descriptor const file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe would wait
+    struct stat found = {};
+    if (!file || ::fstat(file.get(), &found) != 0) return std::string();
+    if (!S_ISREG(found.st_mode)) return core::fail(Errc::io, path + ": not a plain file");
+    if (found.st_uid != ::geteuid()) return std::string();
+    std::string text(static_cast<std::size_t>(found.st_size), '\0');
+    if (!stage::read_all(file.get(), 0, std::as_writable_bytes(std::span(text)))) text.clear();
+    return text;
+}
+
+/// A file that is whole or not there. What is put under its first name by others, links as well, is left alone.
+core::Status replace_file(std::string const& path, std::string const& text)
+{
+    std::uint64_t nonce = 0;
+    (void)::getrandom(&nonce, sizeof nonce, 0);
+    auto const temporary = fmt::format("{}.{:016x}.tmp", path, nonce);
+    stage::Descriptor const file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!file) return core::fail_errno(errno, "writing " + temporary);
+    auto status = stage::write_all(file.get(), 0, std::as_bytes(std::span(text)));
+    if (!status) status = core::fail_errno(status.error().sys_errno, "writing " + temporary);
+    if (status && std::rename(temporary.c_str(), path.c_str()) != 0)
+        status = core::fail_errno(errno, "renaming " + temporary);
+    if (!status) ::unlink(temporary.c_str());
+    return status;
+}
+
 core::Status write_account(std::string const& path, Json const& account)
 try {
     auto const identity = process_identity();
-    Json report;
-    {
-        std::ifstream in(path);
-        if (in) report = Json::parse(in, nullptr, false);
-    }
+    auto const before = read_own(path);
+    if (!before) return tl::unexpected(before.error());
+    Json report = Json::parse(*before, nullptr, false);
     if (report.is_discarded() || !report.is_object() || report.value("process", "") != identity)
         report = {{"tapioca", TAPIOCA_VERSION}, {"process", identity}, {"files", Json::array()}};
     report["files"].push_back(account);
-    auto const temporary = fmt::format("{}.{}.tmp", path, identity);
-    {
-        std::ofstream out(temporary);
-        out << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-        out.close();
-        if (!out) return core::fail_errno(errno, "writing " + temporary);
-    }
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) return core::fail_errno(errno, "renaming " + temporary);
-    return {};
+    return replace_file(path, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 } catch (std::exception const& error) {  // a directory, somebody else's JSON
     return core::fail(Errc::io, fmt::format("{}: {}", path, error.what()));
 }

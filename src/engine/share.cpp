@@ -9,8 +9,15 @@ core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, s
     bool const first = comm::rank_in(node) == 0;
     core::Result<machine::Mapping> mapping;
     if (first) mapping = tier.create(bytes);
-    auto const name = comm::broadcast(node, mapping ? mapping->name() : std::string());
-    if (!first && !name.empty()) mapping = tier.attach(name, bytes);
+    // The file and, as others may be able to swap names, its number.
+    auto const told = comm::broadcast(
+        node, mapping && bytes > 0 ? std::to_string(mapping->inode()) + " " + mapping->name() : std::string());
+    if (!first && !told.empty()) {
+        auto const space = told.find(' ');
+        mapping = tier.attach(told.substr(space + 1), bytes);
+        if (mapping && std::to_string(mapping->inode()) != told.substr(0, space))
+            mapping = core::fail(Errc::io, told.substr(space + 1) + ": another file has this name by now");
+    }
     auto const status = comm::agree(node, mapping ? core::Status() : tl::unexpected(mapping.error()));
     if (!status) return tl::unexpected(status.error());
     mapping->unlink();

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "stage/leftovers.hpp"
+
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // Linux 5.14; older kernels refuse it, which is harmless
 #define MADV_POPULATE_WRITE 23
@@ -28,7 +30,44 @@ struct flock whole_file(short type)
     return lock;
 }
 
+tl::unexpected<core::Failure> not_ours(std::string const& path)
+{
+    return core::fail(Errc::permission, fmt::format("{}: not a directory of ours alone", path));
+}
+
+/// The directory that a file is in, and its name there. A job's own must be a directory of ours alone, and no link to
+/// one: who may rename things in its parent could else lead us elsewhere.
+struct Whereabouts {
+    Descriptor directory;
+    std::string name;
+    [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
+};
+core::Result<Whereabouts> find_directory_of(std::string const& path)
+{
+    auto const slash = path.rfind('/');
+    auto const directory = slash == path.npos ? "." : path.substr(0, slash + (slash == 0 ? 1 : 0));
+    bool const own = is_job_directory(directory);
+    Descriptor opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (own ? O_NOFOLLOW : 0)));
+    if (!opened && own && errno == ENOTDIR) return not_ours(directory);
+    bool const too_many = !opened && (errno == EMFILE || errno == ENFILE);  // looking and removing need no descriptor
+    if (!opened && !too_many) return core::fail_errno(errno, path);
+    struct stat found = {};
+    auto const look = [&] { return opened ? ::fstat(opened.get(), &found) : ::lstat(directory.c_str(), &found); };
+    if (own && (look() != 0 || !S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0))
+        return not_ours(directory);
+    if (too_many) return Whereabouts{{}, path};
+    return Whereabouts{std::move(opened), slash == path.npos ? path : path.substr(slash + 1)};
+}
+
 }  // namespace
+
+bool is_job_directory(std::string const& directory)
+{
+    constexpr std::string_view prefix = "tapioca-";
+    auto const name = directory.substr(directory.rfind('/') + 1);
+    return name.starts_with(prefix) && name.size() == prefix.size() + 2 * sizeof(Identity) &&
+           name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
+}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept
 {
@@ -92,37 +131,69 @@ core::Result<std::string> make_directory(std::string const& parent, Identity con
     auto const found_path = directory_of(parent, identity);
     if (!found_path) return found_path;
     auto const& path = *found_path;
+    remove_empty_jobs(parent);
     if (::mkdirat(where.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return core::fail_errno(errno, path);
     struct stat found = {};
     if (::fstatat(where.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return core::fail_errno(errno, path);
-    if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
-        return core::fail(Errc::permission, fmt::format("{}: not a directory of ours alone", path));
+    if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) return not_ours(path);
     return path;
+}
+
+core::Status remove_private(std::string const& path)
+{
+    auto const where = find_directory_of(path);
+    if (!where && where.error().sys_errno == ENOENT) return {};
+    if (!where) return tl::unexpected(where.error());
+    int const directory = where->at();
+    struct stat found = {};
+    if (::fstatat(directory, where->name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? core::Status() : core::fail_errno(errno, path);
+    if (found.st_uid != ::geteuid())  // root could
+        return core::fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
+    if (::unlinkat(directory, where->name.c_str(), 0) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
+    return {};
 }
 
 core::Status remove_log(Place const& place)
 {
-    for (auto const& path : {place.meta(), place.data()})
-        if (::unlink(path.c_str()) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
-    return {};
+    auto status = remove_private(place.meta());
+    return status ? remove_private(place.data()) : status;
 }
 
 void remove_directory(std::string const& directory)
 {
-    (void)::unlink((directory + "/full").c_str());
-    (void)::rmdir(directory.c_str());
+    if (auto const where = find_directory_of(directory + "/full"); where) (void)::unlinkat(where->at(), "full", 0);
+    struct stat found = {};
+    if (::lstat(directory.c_str(), &found) == 0 && found.st_uid == ::geteuid()) (void)::rmdir(directory.c_str());
+}
+
+core::Status rename_private(std::string const& from, std::string const& to)
+{
+    auto const where = find_directory_of(from);
+    if (!where) return tl::unexpected(where.error());
+    auto const name = where->directory ? to.substr(to.rfind('/') + 1) : to;
+    int const directory = where->at();
+    if (::renameat(directory, where->name.c_str(), directory, name.c_str()) != 0) return core::fail_errno(errno, to);
+    return {};
 }
 
 core::Result<Descriptor> create_private(std::string const& path)
 {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    auto const where = find_directory_of(path);
+    if (!where) return tl::unexpected(where.error());
+    Descriptor file(
+        ::openat(where->at(), where->name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return core::fail_errno(errno, path);
     return file;
 }
 
 core::Result<Descriptor> open_private(std::string const& path, bool writable)
 {
-    Descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    auto const where = find_directory_of(path);
+    if (!where) return tl::unexpected(where.error());
+    Descriptor file(::openat(where->at(), where->name.c_str(),
+                             (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file && errno == ENXIO) return core::fail(Errc::io, path + ": not a plain file");  // a socket
     if (!file) return core::fail_errno(errno, path);
     struct stat found = {};
     if (::fstat(file.get(), &found) != 0) return core::fail_errno(errno, path);
@@ -131,6 +202,22 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
         return core::fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
     if ((found.st_mode & 022) != 0) return core::fail(Errc::permission, path + ": others may write it");
     return file;
+}
+
+bool is_named(Descriptor const& file, std::string const& path)
+{
+    struct stat opened = {};
+    struct stat named = {};
+    auto const where = find_directory_of(path);
+    return where && ::fstat(file.get(), &opened) == 0 &&
+           ::fstatat(where->at(), where->name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+bool is_ours(std::string const& path)
+{
+    struct stat found = {};
+    return ::lstat(path.c_str(), &found) == 0 && found.st_uid == ::geteuid();
 }
 
 void hold(Descriptor const& file)
@@ -186,7 +273,10 @@ core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes)
 Lock::Lock(std::string const& directory)
 {
     if (directory.empty()) return;
-    directory_ = Descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    auto const links = is_job_directory(directory) ? O_NOFOLLOW : 0;  // somebody else's could be locked for ever
+    directory_ = Descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links));
+    struct stat found = {};
+    if (directory_ && (::fstat(directory_.get(), &found) != 0 || found.st_uid != ::geteuid())) directory_ = {};
     while (directory_ && ::flock(directory_.get(), LOCK_EX) != 0 && errno == EINTR) {}
 }
 

@@ -58,15 +58,27 @@ struct Place {
 core::Result<std::string> directory_of(std::string const& parent, Identity const& identity);
 /// The job's directory in `parent`, which must exist: made if it is not there yet, mode 0700, ours.
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity);
-/// Removes the files of a log. Not being there is no failure.
+/// Removes a file. Not being there is no failure; being another user's is, or where a job's own directory should be
+/// something else.
+core::Status remove_private(std::string const& path);
+/// The same with the files of a log.
 core::Status remove_log(Place const& place);
 /// Removes the job's directory if nothing is left in it but `full`, the sign that its tier was.
 void remove_directory(std::string const& directory);
+
+/// Renames a file within its directory.
+core::Status rename_private(std::string const& from, std::string const& to);
+/// Where a job's logs are, by its last name: tapioca-IDENTITY.
+bool is_job_directory(std::string const& directory);
 
 /// A new file, mode 0600. Fails if there is anything of that name.
 core::Result<Descriptor> create_private(std::string const& path);
 /// An existing one: refused unless it is a plain file of ours that nobody else may write.
 core::Result<Descriptor> open_private(std::string const& path, bool writable);
+/// Whether the file still has this name: who may rename things there could have given it to another.
+bool is_named(Descriptor const& file, std::string const& path);
+/// There is something of that name, and it is this user's: others may have put there what they like.
+bool is_ours(std::string const& path);
 /// Holds a file for as long as it is open, together with others that do; the kernel lets go when the process dies.
 /// Where a file system has no locks, nothing happens.
 void hold(Descriptor const& file);

@@ -39,9 +39,11 @@ std::vector<Sought> logs_in(fs::path const& directory)
     return logs;
 }
 
-/// Whether there is a log beside the target that another job left: not ours, and no damage.
+/// Whether there is a log beside the target that another job left, or something that another user put there: not ours,
+/// and no damage.
 bool is_of_another(Place const& place, Marker const& marker)
 {
+    if (!is_ours(place.meta())) return true;
     auto const meta = open_private(place.meta(), false);
     std::vector<std::byte> first(head_bytes);
     if (!meta || !read_all(meta->get(), 0, first)) return false;
@@ -57,7 +59,7 @@ std::vector<Sought> logs_below(fs::path const& directory)
     std::error_code error;
     std::vector<fs::path> jobs;
     for (auto const& entry : fs::directory_iterator(directory, error))
-        if (entry.path().filename().string().starts_with("tapioca-") && entry.is_directory(error))
+        if (is_job_directory(entry.path().string()) && entry.symlink_status(error).type() == fs::file_type::directory)
             jobs.push_back(entry.path());
     std::sort(jobs.begin(), jobs.end());
     for (auto const& job : jobs)
@@ -108,7 +110,7 @@ core::Status check_belongs(Sought const& sought, Head const& head, Marker const&
 bool is_here(Place const& place)
 {
     struct stat found = {};
-    return ::stat(place.meta().c_str(), &found) == 0;
+    return ::lstat(place.meta().c_str(), &found) == 0;
 }
 
 core::Result<Finding> find_logs(std::string const& path)

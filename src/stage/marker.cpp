@@ -81,7 +81,7 @@ std::vector<Place> Marker::logs_of(Node const& node) const
         for (auto const rank : node.ranks) places.push_back({node.directory, log_name(mapping, rank)});
     for (auto const rank : node.ranks) {
         auto const place = overflow_place(target, rank);
-        if (::access(place.meta().c_str(), F_OK) == 0) places.push_back(place);
+        if (is_ours(place.meta())) places.push_back(place);
     }
     return places;
 }
@@ -178,15 +178,29 @@ static core::Status sync_directory_of(std::string const& path)
     return {};
 }
 
-/// Gives a file its name. Fails if there is anything of that name.
-static core::Status give_name(std::string const& from, std::string const& to)
+/// Gives a file that has none its name. Fails if there is anything of that name. False if the system cannot do it.
+static core::Result<bool> name_it(Descriptor const& file, std::string const& path)
+{
+    auto const self = fmt::format("/proc/self/fd/{}", file.get());
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+    if (errno == EEXIST) return core::fail_errno(errno, path);
+    return false;
+}
+
+/// Gives a file another name. Fails if there is anything of that name.
+static core::Status give_name(Descriptor const& file, std::string const& from, std::string const& to)
 {
     int error = ::link(from.c_str(), to.c_str()) == 0 ? 0 : errno;
     struct stat found = {};
     bool const no_links = error == EPERM || error == EOPNOTSUPP || error == ENOSYS;
-    if (no_links && ::lstat(to.c_str(), &found) != 0) error = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    if (no_links) {
+        error = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+        if ((error == EINVAL || error == ENOSYS) && ::lstat(to.c_str(), &found) != 0)
+            error = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    }
     (void)::unlink(from.c_str());
     if (error != 0) return core::fail_errno(error, to);
+    if (!is_named(file, to)) return core::fail(Errc::io, to + ": somebody has put another file in its place");
     return {};
 }
 
@@ -194,18 +208,35 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
 {
     // It gets its name when it is whole: the job may be killed in between.
     auto const path = marker_path(marker.target);
-    auto const first_name = path + "." + to_hex(marker.identity);
-    auto file = create_private(first_name);
-    if (!file) return file;
-    (void)hold_alone(*file);
     auto const text = text_of(marker);
-    auto status = write_all(file->get(), 0, std::as_bytes(std::span(text)));
-    if (status && durable && core::uninterrupted([&] { return ::fsync(file->get()); }) != 0)
-        status = core::fail_errno(errno, first_name);
-    if (status)
-        status = give_name(first_name, path);
-    else
-        (void)::unlink(first_name.c_str());
+    auto const fill = [&](Descriptor const& file) -> core::Status {
+        (void)hold_alone(file);
+        auto status = write_all(file.get(), 0, std::as_bytes(std::span(text)));
+        if (status && durable && core::uninterrupted([&] { return ::fsync(file.get()); }) != 0)
+            status = core::fail_errno(errno, path);
+        return status;
+    };
+    auto const directory = std::filesystem::path(path).parent_path().string();
+    Descriptor file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    core::Status status;
+    bool named = false;
+    if (file) {
+        status = fill(file);
+        auto const given = status ? name_it(file, path) : core::Result<bool>(false);
+        if (!given) return tl::unexpected(given.error());
+        named = *given;
+    }
+    if (status && !named) {  // not every file system can: under a name that nobody guesses
+        auto const first_name = path + "." + to_hex(marker.identity);
+        auto made = create_private(first_name);
+        if (!made) return made;
+        file = std::move(*made);
+        status = fill(file);
+        if (status)
+            status = give_name(file, first_name, path);
+        else
+            (void)::unlink(first_name.c_str());
+    }
     if (status && durable) status = sync_directory_of(path);
     if (!status) return tl::unexpected(status.error());
     return file;

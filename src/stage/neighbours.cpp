@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <unistd.h>
-
 namespace tapioca::stage {
 
 Neighbours::Range Neighbours::range()
@@ -30,7 +28,7 @@ core::Result<std::shared_ptr<Content>> Neighbours::content() const
     for (auto const& log : logs_) {
         if (auto status = content->add(log.place); !status) return tl::unexpected(status.error());
         for (auto const& place : log.overflow)
-            if (::access(place.meta().c_str(), F_OK) == 0)
+            if (is_ours(place.meta()))
                 if (auto status = content->add(place); !status) return tl::unexpected(status.error());
     }
     return content;

@@ -127,7 +127,8 @@ bool Stage::take_warning()
 
 core::Status Stage::remove(bool first)
 {
-    auto const status = first ? remove_log(writer_.place()) : core::Status();
+    auto status = first ? writer_.check_place() : core::Status();
+    if (first && status) status = remove_log(writer_.place());
     auto const beside = overflow_ ? remove_log(overflow_place_) : core::Status();
     return status ? beside : status;
 }
@@ -136,6 +137,7 @@ core::Result<std::shared_ptr<Content>> Stage::content() const
 {
     auto content = std::make_shared<Content>();
     if (auto status = content->add(writer_.place(), {writer_.rank()}); !status) return tl::unexpected(status.error());
+    if (auto status = writer_.check_place(); !status) return tl::unexpected(status.error());
     if (overflow_)
         if (auto status = content->add(overflow_place_); !status) return tl::unexpected(status.error());
     if (!content->damage().empty()) return core::fail(Errc::io, content->damage().front());

@@ -52,7 +52,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
     if (!meta) return tl::unexpected(meta.error());
     auto data = create_private(place.data());
     if (!data) {
-        (void)::unlink(place.meta().c_str());
+        (void)remove_private(place.meta());
         return tl::unexpected(data.error());
     }
     head.version = format_version;
@@ -93,10 +93,15 @@ core::Status Writer::move_to(Place const& place)
 {
     // NAME.meta last, which is what a recovery looks for.
     for (auto const file : {&Place::data, &Place::meta})
-        if (::rename((place_.*file)().c_str(), (place.*file)().c_str()) != 0)
-            return core::fail_errno(errno, (place.*file)());
+        if (auto status = rename_private((place_.*file)(), (place.*file)()); !status) return status;
     place_ = place;
     return {};
+}
+
+core::Status Writer::check_place() const
+{
+    if (is_named(meta_, place_.meta()) && is_named(data_, place_.data())) return {};
+    return core::fail(Errc::io, place_.meta() + ": somebody has moved the log away");
 }
 
 core::Status Writer::attach()

@@ -45,6 +45,8 @@ public:
     core::Status reset(std::uint64_t epoch, bool empty);
 
     [[nodiscard]] Place const& place() const { return place_; }
+    /// Fails if other files have these names by now.
+    [[nodiscard]] core::Status check_place() const;
     [[nodiscard]] Head const& head() const { return head_; }
     [[nodiscard]] std::uint32_t rank() const { return rank_; }
     [[nodiscard]] std::uint64_t entries() const { return entries_; }

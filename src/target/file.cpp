@@ -204,8 +204,16 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     int const flags = access == Access::create   ? O_RDWR | O_CREAT | O_TRUNC
                       : access == Access::update ? O_RDWR
                                                  : O_RDONLY;
-    int const fd = core::uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+    // Reading a pipe would wait for who writes it, and all ranks with it.
+    auto const open = [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666); };
+    int const fd = core::uninterrupted(open);
     if (fd < 0) return core::fail_errno(errno, "opening");
+    struct stat found = {};
+    if (::fstat(fd, &found) == 0 && (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode))) {
+        ::close(fd);
+        return core::fail_errno(ESPIPE, "opening");
+    }
+    (void)::fcntl(fd, F_SETFL, flags & O_ACCMODE);
     return std::make_unique<File>(fd);
 }
 

@@ -120,6 +120,27 @@ int unlink(char const* path)
     return next(path);
 }
 
+int renameat(int from_directory, char const* from, int to_directory, char const* to)
+{
+    count();
+    int (*const next)(int, char const*, int, char const*) = dlsym(RTLD_NEXT, "renameat");
+    return next(from_directory, from, to_directory, to);
+}
+
+int linkat(int from_directory, char const* from, int to_directory, char const* to, int flags)
+{
+    count_path(to);
+    int (*const next)(int, char const*, int, char const*, int) = dlsym(RTLD_NEXT, "linkat");
+    return next(from_directory, from, to_directory, to, flags);
+}
+
+int unlinkat(int directory, char const* path, int flags)
+{
+    count();
+    int (*const next)(int, char const*, int) = dlsym(RTLD_NEXT, "unlinkat");
+    return next(directory, path, flags);
+}
+
 int rmdir(char const* path)
 {
     count_path(path);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -38,10 +39,18 @@ public:
                 file.name_ = name;
         }
         if (status = comm::agree(team.all(), status); !status) return tl::unexpected(status.error());
-        name = comm::broadcast(team.all(), name);
+        // With its number: it is emptied and filled, so that nobody may put another file there meanwhile.
+        struct stat info = {};
+        if (team.rank() == 0) (void)::fstat(file.fd_, &info);
+        name = comm::broadcast(team.all(), std::to_string(info.st_ino) + " " + name);
+        auto const number = name.substr(0, name.find(' '));
+        name = name.substr(number.size() + 1);
         if (team.rank() != 0) {
-            file.fd_ = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
-            if (file.fd_ < 0)
+            file.fd_ = ::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            bool const opened = file.fd_ >= 0 && ::fstat(file.fd_, &info) == 0;
+            if (opened && (std::to_string(info.st_ino) != number || info.st_uid != ::geteuid()))
+                status = core::fail(tapioca::Errc::io, name + ": another file has this name by now");
+            else if (!opened)
                 status =
                     core::fail_errno(errno, fmt::format("--dir: {} is not one directory for all nodes: rank {} cannot "
                                                         "open what rank 0 made there",

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "api/state.hpp"
+#include "core/output.hpp"
 #include "core/units.hpp"
 #include "deal.hpp"
 #include "progress.hpp"
@@ -199,11 +200,11 @@ private:
             if (!is_missing(log)) continue;
             ++missing;
             if (me() == 0)
-                fmt::print(stderr, "missing: {}: {} ({})\n", logs_[log].host, logs_[log].place.meta(),
-                           to_text(logs_[log].ranks));
+                fmt::print(stderr, "missing: {}: {} ({})\n", core::printable(logs_[log].host),
+                           core::printable(logs_[log].place.meta()), to_text(logs_[log].ranks));
         }
         for (auto const& line : damage_)
-            if (me() == 0) fmt::print(stderr, "damaged: {}\n", line);
+            if (me() == 0) fmt::print(stderr, "damaged: {}\n", core::printable(line));
         bool const sound = missing == 0 && damage_.empty();
         if (sound || a_.partial) return true;
         if (me() == 0)
@@ -270,7 +271,7 @@ private:
 
 int fail(std::string const& what, int status)
 {
-    fmt::print(stderr, "tapioca log recover: {}\n", what);
+    fmt::print(stderr, "tapioca log recover: {}\n", core::printable(what));
     return status;
 }
 

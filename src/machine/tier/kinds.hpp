@@ -48,7 +48,10 @@ struct FileRequest {
 };
 /// A new file that nobody else can have put there, with all its pages, zeroed. Without bytes there is no file.
 core::Result<Mapping> create_file(FileRequest const& request);
+/// Refuses what is not a plain file of this user's alone: others may have put it there.
 core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate);
+/// Removes files in `directory` whose creators were killed before they could. Once for each process and directory.
+void remove_leftovers(std::string const& directory);
 
 inline constexpr char const* shm_directory = "/dev/shm";
 inline constexpr char const* shm_advice = "lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY";

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -42,15 +43,16 @@ int allocate(int fd, std::uint64_t bytes)
 
 }  // namespace
 
-Mapping::Mapping(std::byte* data, std::uint64_t bytes, std::string name)
-    : data_(data), bytes_(bytes), name_(std::move(name))
+Mapping::Mapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode) : data_(data), bytes_(bytes), inode_(inode)
 {
 }
 
 Mapping::Mapping(Mapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      name_(std::exchange(other.name_, {}))
+      inode_(std::exchange(other.inode_, 0)),
+      name_(std::exchange(other.name_, {})),
+      locked_(std::exchange(other.locked_, -1))
 {
 }
 
@@ -59,7 +61,9 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept
     Mapping taken(std::move(other));
     std::swap(data_, taken.data_);
     std::swap(bytes_, taken.bytes_);
+    std::swap(inode_, taken.inode_);
     std::swap(name_, taken.name_);
+    std::swap(locked_, taken.locked_);
     return *this;
 }
 
@@ -73,6 +77,8 @@ void Mapping::unlink()
 {
     if (!name_.empty() && ::unlink(name_.c_str()) != 0 && errno != ENOENT) return;  // once more in the end
     name_.clear();
+    if (locked_ >= 0) ::close(locked_);
+    locked_ = -1;
 }
 
 core::Status Mapping::flush() const
@@ -99,16 +105,24 @@ core::Result<Mapping> create_file(FileRequest const& request)
     if (bytes > request.free_bytes || bytes > INT64_MAX) return refuse(ENOSPC);
 
     auto const name = new_name(directory);
-    OpenFile const file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (file.fd < 0) return refuse(errno);
-    void* const memory = core::uninterrupted([&] { return ::ftruncate(file.fd, static_cast<off_t>(bytes)); }) == 0
-                             ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0)
+    Mapping mapping;
+    mapping.locked_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (mapping.locked_ < 0) return refuse(errno);
+    int const fd = mapping.locked_;
+    mapping.name_ = name;
+    (void)::flock(fd, LOCK_EX | LOCK_NB);  // where there are no locks, nobody removes it either
+    struct stat info = {};
+    if (::fstat(fd, &info) != 0) return refuse(errno);
+    mapping.inode_ = info.st_ino;
+    void* const memory = core::uninterrupted([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); }) == 0
+                             ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                              : MAP_FAILED;
-    Mapping mapping(memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory), bytes, name);
-    if (!mapping.data()) return refuse(errno);
+    if (memory == MAP_FAILED) return refuse(errno);
+    mapping.data_ = static_cast<std::byte*>(memory);
+    mapping.bytes_ = bytes;
     if (request.place)
         if (auto const placed = request.place(mapping.data(), bytes); !placed) return tl::unexpected(placed.error());
-    if (int const error = allocate(file.fd, bytes); error != 0) return refuse(error);
+    if (int const error = allocate(fd, bytes); error != 0) return refuse(error);
 #ifdef MADV_POPULATE_WRITE
     if (request.populate) (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels: at first touch
 #endif
@@ -118,17 +132,19 @@ core::Result<Mapping> create_file(FileRequest const& request)
 core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate)
 {
     if (bytes == 0) return Mapping();
-    OpenFile const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    OpenFile const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.fd < 0) return core::fail_errno(errno, "opening " + name);
     struct stat info = {};
     if (::fstat(file.fd, &info) != 0) return core::fail_errno(errno, "looking at " + name);
+    if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
+        return core::fail(Errc::permission, name + ": not a plain file of ours alone: somebody has put it there");
     if (static_cast<std::uint64_t>(info.st_size) < bytes)
         return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
     int const flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd, 0);
     if (memory == MAP_FAILED)
         return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));
-    return Mapping(static_cast<std::byte*>(memory), bytes, {});
+    return Mapping(static_cast<std::byte*>(memory), bytes, info.st_ino);
 }
 
 }  // namespace tapioca::machine

@@ -130,7 +130,9 @@ core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits)
 {
     auto const* const kind = find_kind(traits.kind);
     if (!kind) return core::fail(Errc::setting, fmt::format("tier {}: unknown kind {}", traits.name, traits.kind));
-    return kind->make(traits);
+    auto tier = kind->make(traits);
+    if (tier) remove_leftovers((*tier)->directory());
+    return tier;
 }
 
 core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTraits> const& tiers)

@@ -39,7 +39,7 @@ struct TierTraits {
 class Mapping {
 public:
     Mapping() = default;
-    Mapping(std::byte* data, std::uint64_t bytes, std::string name);
+    Mapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode);
     Mapping(Mapping&& other) noexcept;
     Mapping& operator=(Mapping&& other) noexcept;
     ~Mapping();
@@ -48,15 +48,20 @@ public:
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     /// Of the file behind it, for attach(). Only the creator has one, until unlink(), which its destructor calls.
     [[nodiscard]] std::string const& name() const { return name_; }
+    /// Of the file behind it: a name may have been given to another file meanwhile.
+    [[nodiscard]] std::uint64_t inode() const { return inode_; }
     /// Nobody else will attach: the file's name is removed. The memory stays until all have unmapped it.
     void unlink();
     /// memFlush: what was written is in the tier (on an ssd: on the device).
     core::Status flush() const;
 
 private:
+    friend core::Result<Mapping> create_file(struct FileRequest const& request);
     std::byte* data_ = nullptr;
     std::uint64_t bytes_ = 0;
+    std::uint64_t inode_ = 0;
     std::string name_;
+    int locked_ = -1;  ///< the file, locked while it has its name: who finds the lock free may remove it
 };
 
 /// The papers' memory abstraction. Local: nothing communicates here.
