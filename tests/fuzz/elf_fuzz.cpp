@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     claim(tools::elf::is_elf(file), "only an ELF file is read");
     claim(facts->bits == 32 || facts->bits == 64, "a program has 32 or 64 bits");
     claim(facts->interpreter.size() <= size, "names are part of the file");
-    claim(!defined || std::string_view(reinterpret_cast<char const*>(data), size).find("MPI_Init") !=
-                          std::string_view::npos,
+    claim(!defined ||
+              std::string_view(reinterpret_cast<char const*>(data), size).find("MPI_Init") != std::string_view::npos,
           "a symbol is part of the file");
     tapioca::fuzz::claim_one_line(tools::elf::describe(*facts));
     return 0;

@@ -1,4 +1,5 @@
-// A log made of a fuzzer's input: the structure is the input's, the checksums fit, so that what lies behind them is reached.
+// A log made of a fuzzer's input: the structure is the input's, the checksums fit, so that what lies behind them is
+// reached.
 #pragma once
 
 #include <vector>
@@ -66,12 +67,10 @@ private:
         std::memcpy(image_.meta.data(), &head, sizeof head);
         counters_.emptied = head.generation;
         counters_.emptied_inverted = ~head.generation;
-        image_.data.resize(stage::head_bytes + data_bytes);
+        image_.data = some_data();
         std::memcpy(head.magic, stage::data_magic, sizeof head.magic);
         stage::seal(head);
         std::memcpy(image_.data.data(), &head, sizeof head);
-        for (std::size_t i = 0; i < data_bytes; ++i)
-            image_.data[stage::head_bytes + i] = static_cast<std::byte>(i * 31 + i / 256);
         if (input_.pick(0, 15) == 1) counters_.emptied = static_cast<std::uint64_t>(input_.number());
         if (input_.pick(0, 15) == 1) meta_end_ = input_.take<std::int16_t>();
         begin_block();
@@ -217,6 +216,16 @@ private:
     }
 
     static constexpr std::size_t data_bytes = 8192;
+
+    static std::vector<std::byte> const& some_data()
+    {
+        static auto const bytes = [] {
+            std::vector<std::byte> made(stage::head_bytes + data_bytes);
+            for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::byte>(i * 31 + i / 256);
+            return made;
+        }();
+        return bytes;
+    }
 
     Input& input_;
     LogImage image_;

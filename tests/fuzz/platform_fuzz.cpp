@@ -1,5 +1,5 @@
-// Platform files: whatever the text, there is an answer, a refusal is one line that names its place, and a machine as text
-// is the same machine.
+// Platform files: whatever the text, there is an answer, a refusal is one line that names its place, and a machine as
+// text is the same machine.
 #include "fuzz/fuzz.hpp"
 #include "machine/machine.hpp"
 
@@ -25,8 +25,8 @@ bool same(machine::Storage const& a, machine::Storage const& b)
 {
     return a.name == b.name && a.block_bytes == b.block_bytes && a.write_streams == b.write_streams &&
            a.read_streams == b.read_streams && a.write_bw == b.write_bw && a.parallel_write_bw == b.parallel_write_bw &&
-           a.contended_write_bw == b.contended_write_bw && a.read_bw == b.read_bw &&
-           a.stripe_bytes == b.stripe_bytes && a.stripe_count == b.stripe_count && a.remote == b.remote;
+           a.contended_write_bw == b.contended_write_bw && a.read_bw == b.read_bw && a.stripe_bytes == b.stripe_bytes &&
+           a.stripe_count == b.stripe_count && a.remote == b.remote;
 }
 
 void claim_same(machine::Topology const& a, machine::Topology const& b, std::string const& text)
@@ -92,8 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     claim_sound(*machine->topology);
     auto const written = machine::to_toml(*machine);
     auto const again = machine::parse_platform(written, "f.toml");
-    claim(again.has_value(), "a machine's text is a platform file",
-          again ? "" : again.error().text + '\n' + written);
+    claim(again.has_value(), "a machine's text is a platform file", again ? "" : again.error().text + '\n' + written);
     claim_same(*machine, *again, written);
     claim(machine::to_toml(*again) == written, "and gives the same text again", written);
     return 0;

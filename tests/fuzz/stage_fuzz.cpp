@@ -45,30 +45,28 @@ Told listen(stage::Image const& image, fuzz::LogImage const& log)
             if (!request) break;
             auto const& note = request->note;
             told.all.push_back({rank, *request});
-            sound = sound && (request->gone() || (has_data(log, note) &&
-                                                  stage::checksum_of(log.data.data() + note.position,
-                                                                     note.data_bytes) == note.data_checksum));
+            sound = sound && (request->gone() ||
+                              (has_data(log, note) && stage::checksum_of(log.data.data() + note.position,
+                                                                         note.data_bytes) == note.data_checksum));
             bytes += std::min<std::uint64_t>(note.data_bytes, 1 << 20);
             if (sound) told.sound.push_back({rank, std::move(*request)});
         }
     }
-    told.small = bytes <= 20'000;
+    told.small = bytes <= 4000;
     return told;
 }
 
 /// The file after all sound requests, earlier epochs first.
 File expected_file(Told told, fuzz::LogImage const& log)
 {
-    std::stable_sort(told.sound.begin(), told.sound.end(), [](auto const& a, auto const& b) {
-        return a.request.note.epoch < b.request.note.epoch;
-    });
+    std::stable_sort(told.sound.begin(), told.sound.end(),
+                     [](auto const& a, auto const& b) { return a.request.note.epoch < b.request.note.epoch; });
     File file;
     for (auto const& [rank, request] : told.sound)
         for (auto const& byte : test::places(request.layout)) {
             auto& there = file[byte.file];
             there.reset();
-            if (!request.stored())
-                there = log.data[request.note.position + static_cast<std::uint64_t>(byte.buffer)];
+            if (!request.stored()) there = log.data[request.note.position + static_cast<std::uint64_t>(byte.buffer)];
         }
     std::erase_if(file, [](auto const& byte) { return !byte.second; });
     return file;
@@ -113,14 +111,13 @@ try {
             std::size_t pieces = 0;
             for (auto const& piece : reader.pieces(*request)) pieces += static_cast<std::size_t>(piece.length);
             claim(pieces == test::places(said.layout).size(), "piece by piece");
-            bool const readable =
-                !said.gone() && has_data(log, said.note) &&
-                stage::checksum_of(log.data.data() + said.note.position, said.note.data_bytes) ==
-                    said.note.data_checksum;
+            bool const readable = !said.gone() && has_data(log, said.note) &&
+                                  stage::checksum_of(log.data.data() + said.note.position, said.note.data_bytes) ==
+                                      said.note.data_checksum;
             try {
                 auto const data = reader.data(*request);
-                claim(readable && std::equal(data.begin(), data.end(), log.data.begin() +
-                                                                           static_cast<long>(said.note.position)),
+                claim(readable && std::equal(data.begin(), data.end(),
+                                             log.data.begin() + static_cast<long>(said.note.position)),
                       "with its data");
             } catch (Error const& error) {
                 claim(!readable, "or says why not", error.what());

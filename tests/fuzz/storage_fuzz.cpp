@@ -20,8 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     machine::Stripes const wanted{input.number(), static_cast<int>(input.number() % (1 << 30))};
     if (auto const layout = machine::lustre_layout(wanted)) {
         auto const back = machine::parse_lustre_layout(*layout);
-        if (wanted.bytes > 0 && wanted.count > 0)
-            claim(back && *back == wanted, "Lustre is asked for what is wanted");
+        if (wanted.bytes > 0 && wanted.count > 0) claim(back && *back == wanted, "Lustre is asked for what is wanted");
     } else {
         fuzz::claim_one_line(layout.error());
     }

@@ -12,7 +12,7 @@ using fuzz::claim;
 using fuzz::Input;
 using pattern::Typemap;
 
-constexpr std::size_t most_bytes = 4096;
+constexpr std::size_t most_bytes = 1024;
 
 /// A typemap and its displacements in data order.
 struct Built {
@@ -48,8 +48,10 @@ Built build(Input& input, int depth)
         // The steps that make something of it: side by side, no step, any.
         auto const span = body.map.end() - body.map.begin();
         auto const how = input.pick(0, 3);
-        auto const step = how == 0 ? body.map.bytes() : how == 1 ? span : how == 2 ? input.take<std::int16_t>()
-                                                                        : input.take<std::int8_t>();
+        auto const step = how == 0   ? body.map.bytes()
+                          : how == 1 ? span
+                          : how == 2 ? input.take<std::int16_t>()
+                                     : input.take<std::int8_t>();
         built.map = Typemap::loop(count, step, body.map);
         for (std::int64_t i = 0; i < count; ++i)
             for (auto const byte : body.bytes) built.bytes.push_back(byte + i * step);
@@ -128,7 +130,7 @@ void check_access(Built const& tile, Input& input)
     view.tile = tile.map;
     auto const size = static_cast<std::int64_t>(tile.bytes.size());
     auto const from = input.number();
-    auto const bytes = std::min<std::int64_t>(input.number(), 2 * most_bytes);
+    auto const bytes = std::min<std::int64_t>(input.number(), most_bytes);
     auto const access = pattern::access_of(view, from, bytes);
     if (!access) {
         fuzz::claim_one_line(access.error());
