@@ -1,4 +1,4 @@
-// A directory for the files that a fuzzer reads, in memory where there is some.
+// A directory for the files that a fuzzer reads, in $TMPDIR: those who start the fuzzer remove it after a crash.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,8 @@ class Scratch {
 public:
     Scratch()
     {
-        auto name = std::string(std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp") + "/tapioca-fuzz-XXXXXX";
+        auto const* const chosen = std::getenv("TMPDIR");
+        auto name = std::string(chosen ? chosen : "/tmp") + "/tapioca-fuzz-XXXXXX";
         claim(::mkdtemp(name.data()) != nullptr, "there is room for a directory");
         path_ = name;
     }

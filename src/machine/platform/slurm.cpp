@@ -178,6 +178,10 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
     machine.name = "this job's hosts";
     if (std::set<std::string>(hosts.begin(), hosts.end()).size() == hosts.size()) machine.hosts = hosts;
     auto switches = nothing() ? std::vector<std::vector<int>>{} : tree_of(paths);
+    if (switches.size() > most_levels) {
+        passed_over = fmt::format(", {} levels of switches are too many", switches.size());
+        switches.clear();
+    }
     if (switches.size() < 2) {
         machine.topology = make_flat(static_cast<int>(hosts.size()), assumed_level("link"));
     } else {
