@@ -49,7 +49,7 @@ bool append_numbers(std::vector<std::string>& names, std::string_view list)
             };
             if (!number(from, first) || !number(to, last) || last < first) return false;
             if (last - first >= most_hosts || result.size() + (last - first) >= most_hosts) return false;
-            if (name.size() + to.size() > most_letters || from.size() > most_letters) return false;
+            if (name.size() + std::max(from.size(), to.size()) > most_letters) return false;
             for (std::uint64_t i = 0; i <= last - first; ++i)
                 result.push_back(fmt::format("{}{:0{}}", name, first + i, from.size()));
         }
