@@ -137,7 +137,7 @@ struct Walk {
     void take_long(Table const& table)
     {
         auto const& word = words[at];
-        auto const dashes = word.find_first_not_of('-');
+        auto const dashes = std::min(word.find_first_not_of('-'), word.size());
         auto const equals = word.find('=');
         Option option{word.substr(dashes, equals - dashes), at, {}, at};
         bool const with_value = equals != std::string::npos;

@@ -1,5 +1,6 @@
 #include "engine/wire.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tapioca::engine::wire {
@@ -46,7 +47,7 @@ std::uint64_t Runs::number()
 {
     std::uint64_t value = 0;
     std::size_t used = 0;
-    for (int shift = 0; used < from_.size(); shift += 7) {
+    for (int shift = 0; used < from_.size() && shift < 64; shift += 7) {
         auto const byte = static_cast<std::uint64_t>(from_[used++]);
         value |= (byte & 0x7f) << shift;
         if (byte < 0x80) break;
@@ -58,28 +59,35 @@ std::uint64_t Runs::number()
 bool Runs::next(pattern::Run& run)
 {
     if (from_.empty()) return false;
-    run.offset = end_ + unzigzag(number());
+    auto const gap = unzigzag(number());
     run.length = static_cast<std::int64_t>(number());
     run.count = static_cast<std::int64_t>(number());
-    run.stride = run.count > 1 ? run.length + unzigzag(number()) : run.length;
+    auto const between = run.count > 1 ? unzigzag(number()) : 0;
     run.buffer = buffer_;
     run.buffer_stride = run.length;
-    buffer_ += run.length * run.count;
-    end_ = end_of(run);
-    return true;
+    std::int64_t bytes = 0, reach = 0;
+    bool const bad =
+        run.length <= 0 || run.count <= 0 || __builtin_add_overflow(end_, gap, &run.offset) ||
+        __builtin_add_overflow(run.length, between, &run.stride) ||
+        __builtin_mul_overflow(run.length, run.count, &bytes) || __builtin_add_overflow(buffer_, bytes, &buffer_) ||
+        __builtin_mul_overflow(run.count - 1, run.stride, &reach) ||
+        __builtin_add_overflow(reach, run.length, &reach) || __builtin_add_overflow(run.offset, reach, &end_);
+    if (bad) from_ = {};
+    return !bad;
 }
 
 Entry take_entry(std::span<std::byte const>& bytes)
 {
     Entry entry;
-    std::memcpy(&entry.heading, bytes.data(), sizeof entry.heading);
-    bytes = bytes.subspan(sizeof entry.heading);
-    entry.runs = bytes.first(entry.heading.run_bytes);
-    bytes = bytes.subspan(entry.heading.run_bytes);
-    if (entry.heading.way == Way::inside) {
-        entry.data = bytes.first(entry.heading.data_bytes);
-        bytes = bytes.subspan(entry.heading.data_bytes);
-    }
+    auto const take = [&bytes](std::size_t count) {
+        auto const taken = bytes.first(std::min(count, bytes.size()));
+        bytes = bytes.subspan(taken.size());
+        return taken;
+    };
+    auto const heading = take(sizeof entry.heading);
+    std::memcpy(&entry.heading, heading.data(), heading.size());
+    entry.runs = take(entry.heading.run_bytes);
+    if (entry.heading.way == Way::inside) entry.data = take(entry.heading.data_bytes);
     return entry;
 }
 

@@ -58,7 +58,7 @@ constexpr std::size_t reply_at(std::size_t slot_bytes)
 /// Appends the runs, with offsets relative to `origin`.
 void encode(std::span<pattern::Run const> runs, std::int64_t origin, std::vector<std::byte>& to);
 
-/// Takes runs from `from`; buffer positions count from 0. False at the end.
+/// Takes runs from `from`; buffer positions count from 0. False at the end, and where the bytes are no runs.
 class Runs {
 public:
     explicit Runs(std::span<std::byte const> from) : from_(from) {}
@@ -78,7 +78,7 @@ struct Entry {
     std::span<std::byte const> runs;
     std::span<std::byte const> data;  ///< empty unless inside
 };
-/// Takes the first entry off `bytes`.
+/// Takes the first entry off `bytes`; what it has of one that is cut off.
 Entry take_entry(std::span<std::byte const>& bytes);
 
 }  // namespace tapioca::engine::wire

@@ -243,6 +243,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> standard_
      {"striping_unit", "striping_unit"},
      {"striping_factor", "striping_factor"}}};
 
+/// Names and values may hold anything, a message is one line.
+tl::unexpected<core::Failure> refused(std::string text)
+{
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
+    return core::fail(Errc::setting, std::move(text));
+}
+
 /// Sets one value. `shown` is the name as the user wrote it.
 core::Status set(Settings& settings, std::string_view name, std::string const& shown, std::string const& value,
                  std::string const& origin)
@@ -255,11 +263,10 @@ core::Status set(Settings& settings, std::string_view name, std::string const& s
         std::string best(core::nearest(name, names));
         if (origin == "environment")
             std::transform(best.begin(), best.end(), best.begin(), [](unsigned char c) { return std::toupper(c); });
-        return core::fail(Errc::setting, fmt::format("unknown setting {}: did you mean {}{}?", shown, prefix, best));
+        return refused(fmt::format("unknown setting {}: did you mean {}{}?", shown, prefix, best));
     }
     if (!row->parse(settings.options, value))
-        return core::fail(Errc::setting,
-                          fmt::format("{}={}: expected {} ({})", shown, value, row->expects, row->meaning));
+        return refused(fmt::format("{}={}: expected {} ({})", shown, value, row->expects, row->meaning));
     settings.origins[std::string(name)] = origin;
     return {};
 }
@@ -331,21 +338,26 @@ std::string pack(Settings const& settings)
 {
     std::string text;
     for (auto const& [name, value, origin] : settings.lines())
-        text += fmt::format("{}\x1f{}\x1f{}\x1e", name, value, origin);
+        for (auto const& part : {name, value, origin}) text += fmt::format("{}:{}", part.size(), part);
     return text;
 }
 
 Settings unpack(std::string_view text)
 {
+    auto const next = [&text] {
+        std::size_t bytes = 0;
+        auto const [colon, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+        text.remove_prefix(static_cast<std::size_t>(colon - text.data()));
+        if (text.starts_with(':')) text.remove_prefix(1);
+        if (error != std::errc{}) text = {};  // nothing that pack() made
+        std::string part(text.substr(0, bytes));
+        text.remove_prefix(part.size());
+        return part;
+    };
     Settings settings;
     while (!text.empty()) {
-        auto const line = text.substr(0, text.find('\x1e'));
-        auto const first = line.find('\x1f');
-        auto const second = line.find('\x1f', first + 1);
-        std::string const name(line.substr(0, first));
-        (void)set(settings, name, name, std::string(line.substr(first + 1, second - first - 1)),
-                  std::string(line.substr(second + 1)));
-        text.remove_prefix(line.size() + 1);
+        auto const name = next(), value = next(), origin = next();
+        (void)set(settings, name, name, value, origin);
     }
     return settings;
 }

@@ -90,8 +90,10 @@ void Agent::run()
     auto nap = 1ms;
     std::unique_lock lock(mutex_);
     while (!stop_) {
-        bool const busy = !paused_ && !broken_ && (follow() | drain_one());
-        if (busy) {
+        bool const may = !paused_ && !broken_;
+        bool const followed = may && follow();
+        bool const drained = may && drain_one();
+        if (followed || drained) {
             nap = 1ms;
             lock.unlock();  // so that pause() gets its turn
             lock.lock();

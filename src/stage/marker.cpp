@@ -46,6 +46,22 @@ core::Result<Identity> identity_from(std::string const& hex)
     return identity;
 }
 
+/// A text that is one line, whatever it was.
+std::string in_one_line(std::string text)
+{
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
+    return text;
+}
+
+/// A rank, or how many there are; throws what read_marker() catches.
+std::uint32_t number_from(Json const& json)
+{
+    if (!json.is_number_unsigned() || json.get<std::uint64_t>() > INT32_MAX)
+        throw std::out_of_range("a number of ranks that no job has");
+    return json.get<std::uint32_t>();
+}
+
 /// Every rank has one node, and the logs are where a job of this identity puts them.
 core::Status check(Marker const& marker)
 {
@@ -125,7 +141,7 @@ try {
     if (!file) return tl::unexpected(file.error());
     auto const size = size_of(*file, path);
     if (!size) return tl::unexpected(size.error());
-    auto const refuse = [&](std::string const& why) { return core::fail(Errc::io, path + ": " + why); };
+    auto const refuse = [&](std::string const& why) { return core::fail(Errc::io, path + ": " + in_one_line(why)); };
     constexpr auto head = first_line.size() + 2 * slot_bytes;
     if (*size < head || *size > (std::uint64_t{1} << 30)) return refuse("no marker of this version");
     std::string text(*size, '\0');
@@ -137,27 +153,32 @@ try {
     auto const identity = identity_from(json.at("identity").get<std::string>());
     if (!identity) return refuse(identity.error().text);
     marker.identity = *identity;
-    marker.ranks = json.at("ranks").get<std::uint32_t>();
+    marker.ranks = number_from(json.at("ranks"));
     auto const mapping = json.at("mapping").get<std::string>();
     if (mapping != "node" && mapping != "process") return refuse("bad mapping");
     marker.mapping = mapping == "node" ? Mapping::node : Mapping::process;
     marker.tier = json.at("tier").get<std::string>();
     (void)json.at("target").get<std::string>();  // for people: it may have another path on this host
     marker.target = resolved(target);
-    for (auto const& node : json.at("nodes"))
-        marker.nodes.push_back({node.at("host").get<std::string>(), node.at("directory").get<std::string>(),
-                                node.at("ranks").get<std::vector<std::uint32_t>>()});
+    for (auto const& json_node : json.at("nodes")) {
+        auto& node = marker.nodes.emplace_back();
+        node.host = json_node.at("host").get<std::string>();
+        node.directory = json_node.at("directory").get<std::string>();
+        for (auto const& rank : json_node.at("ranks")) node.ranks.push_back(number_from(rank));
+    }
     if (auto const sound = check(marker); !sound) return refuse(sound.error().text);
     for (std::size_t i = 0; i < 2; ++i)
         marker.flushed = std::max(
             marker.flushed, epoch_in(std::string_view(text).substr(first_line.size() + i * slot_bytes, slot_bytes)));
     return marker;
 } catch (std::exception const& error) {
-    return core::fail(Errc::io, fmt::format("{}: {}", marker_path(target), error.what()));
+    return core::fail(Errc::io, fmt::format("{}: {}", marker_path(target), in_one_line(error.what())));
 }
 
-static std::string text_of(Marker const& marker)
-{
+/// Fails where a host's name or a path is no UTF-8, which JSON cannot hold. The target's path is there for people only.
+static core::Result<std::string> text_of(Marker const& marker)
+try {
+    for (auto const& node : marker.nodes) (void)Json{marker.tier, node.host, node.directory}.dump();
     auto json = Json{{"identity", to_hex(marker.identity)},
                      {"ranks", marker.ranks},
                      {"mapping", marker.mapping == Mapping::node ? "node" : "process"},
@@ -166,7 +187,10 @@ static std::string text_of(Marker const& marker)
                      {"nodes", Json::array()}};
     for (auto const& node : marker.nodes)
         json["nodes"].push_back({{"host", node.host}, {"directory", node.directory}, {"ranks", node.ranks}});
-    return std::string(first_line) + slot_of(0) + slot_of(0) + json.dump(1) + "\n";
+    return std::string(first_line) + slot_of(0) + slot_of(0) +
+           json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+} catch (std::exception const& error) {
+    return core::fail(Errc::unsupported, fmt::format("the marker cannot name where the logs are: {}", error.what()));
 }
 
 static core::Status sync_directory_of(std::string const& path)
@@ -207,11 +231,12 @@ static core::Status give_name(Descriptor const& file, std::string const& from, s
 core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
 {
     // It gets its name when it is whole: the job may be killed in between.
-    auto const path = marker_path(marker.target);
     auto const text = text_of(marker);
+    if (!text) return tl::unexpected(text.error());
+    auto const path = marker_path(marker.target);
     auto const fill = [&](Descriptor const& file) -> core::Status {
         (void)hold_alone(file);
-        auto status = write_all(file.get(), 0, std::as_bytes(std::span(text)));
+        auto status = write_all(file.get(), 0, std::as_bytes(std::span(*text)));
         if (status && durable && core::uninterrupted([&] { return ::fsync(file.get()); }) != 0)
             status = core::fail_errno(errno, path);
         return status;

@@ -23,8 +23,19 @@ TEST(Hosts, ListsAreExpanded)
     EXPECT_EQ(expanded("a,b"), (Texts{"a", "b"}));
     EXPECT_EQ(expanded("n[0-999999]").size(), 1000000U);
     for (auto const* const bad : {"", ",", "a,", "n[", "n]", "n[]", "n[1-]", "n[-1]", "n[3-1]", "n[a]", "n[0-1000000]",
-                                  "n[0-999]m[0-9999]", "n[0-99999999999999999999]", "n 1", "n[1,]"})
+                                  "n[0-999]m[0-9999]", "n[0-99999999999999999999]", "n 1", "n[1,]", "n\xe4"})
         EXPECT_FALSE(expand_hosts(bad)) << bad;
+    EXPECT_EQ(expanded("n[18446744073709551615]"), (Texts{"n18446744073709551615"})) << "and comes to an end";
+}
+
+TEST(Hosts, NamesHaveALengthAndRefusalsAreOneLine)
+{
+    auto const zeros = std::string(255, '0');
+    EXPECT_TRUE(expand_hosts(zeros));
+    EXPECT_FALSE(expand_hosts(zeros + "0"));
+    EXPECT_FALSE(expand_hosts("n[" + zeros + "-9]"));
+    EXPECT_EQ(expand_hosts("a\n\tb").error().text,
+              "host list 'a??b': a name holds neither blanks nor other than ASCII letters");
 }
 
 TEST(Hosts, AreFoundByNameWithOrWithoutTheDomain)
@@ -121,6 +132,22 @@ TEST(Slurm, ABadTopologyConfIsPassedOverAndNamed)
               "hosts' names, topology.conf:2: host list 'n[0': a '[' without its ']'; latency and bandwidth assumed");
     auto const ring = describe_hosts({"n0"}, {}, "SwitchName=a Nodes=n0 Switches=b\nSwitchName=b Switches=a\n").value();
     EXPECT_EQ(ring.origin, "hosts' names, topology.conf: switch b is above itself; latency and bandwidth assumed");
+    auto const many = describe_hosts({"n0"}, {},
+                                     "SwitchName=a Nodes=a[0-999999]\nSwitchName=b Nodes=b[0-999999]\n"
+                                     "SwitchName=c Nodes=c[0-999999]\n");
+    EXPECT_NE(many.value().origin.find("topology.conf:3: more than 2000000 names in all"), std::string::npos);
+}
+
+TEST(Slurm, TreesTooDeepForAPlatformFileArePassedOver)
+{
+    std::string deep = "r";
+    for (int i = 0; i < 15; ++i) deep += ".s" + std::to_string(i);
+    auto const tree = describe_hosts({"n0", "n1"}, {"r.x.n0", deep + ".n1"}, "").value();
+    EXPECT_EQ(tree.topology->kind(), "fat_tree");
+    EXPECT_TRUE(parse_platform(to_toml(tree), "x.toml"));
+    auto const flat = describe_hosts({"n0", "n1"}, {"r.x.n0", deep + ".t.n1"}, "").value();
+    EXPECT_EQ(flat.topology->kind(), "flat");
+    EXPECT_EQ(flat.origin, "hosts' names, 17 levels of switches are too many; latency and bandwidth assumed");
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ TEST(Programs, AreFoundBehindOptionsThatNoTableKnows)
     EXPECT_EQ(programs(Launcher::open_mpi, "mpirun --future value ./app"), "./app");
     EXPECT_EQ(programs(Launcher::open_mpi, "mpirun --future=value ./app"), "./app");
     EXPECT_EQ(programs(Launcher::srun, "srun --future --other 3 ./app"), "./app");
+    EXPECT_EQ(programs(Launcher::open_mpi, "mpirun --- ./app"), "./app");
 }
 
 TEST(Programs, AreFoundBehindWrappers)

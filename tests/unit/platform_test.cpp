@@ -73,8 +73,45 @@ TEST(Figures, AreShownSoThatTheyParseToTheSame)
     EXPECT_EQ(latency_value(1.5e-6), "\"1.5us\"");
     EXPECT_EQ(latency_value(0), "0");
     EXPECT_EQ(bandwidth_value(1.0 / 3), "0.3333333333333333");
-    EXPECT_EQ(bytes_value(16.0 * core::GiB), "\"16GiB\"");
+    EXPECT_EQ(bytes_value(16 * core::GiB), "\"16GiB\"");
     EXPECT_EQ(bytes_value(1000), "1000");
+    EXPECT_EQ(bytes_value((std::uint64_t{1} << 53) + 1), "9007199254740993");
+}
+
+TEST(Platform, IsTheSameAfterItWasWritten)
+{
+    std::string const text =
+        "[topology]\nkind = \"flat\"\nnodes = 1\n[storage]\ntype = \"gpfs\"\nstripe = 9007199254740993\n"
+        "[[tier]]\nname = \"ssd:/tmp\"\nplace = \"\"\ncapacity = 4611686018427387903\n";
+    auto const machine = parse_platform(text, "f.toml").value();
+    auto const again = parse_platform(to_toml(machine), "f.toml");
+    ASSERT_TRUE(again) << again.error().text;
+    EXPECT_EQ(again->storage->stripe_bytes, 9007199254740993);
+    EXPECT_EQ(again->tiers[0].place, "");
+    EXPECT_EQ(again->tiers[0].capacity_bytes.value, machine.tiers[0].capacity_bytes.value);
+    EXPECT_FALSE(
+        parse_platform("[topology]\nkind = \"flat\"\nnodes = 1\n[[tier]]\nname = \"dram\"\n"
+                       "capacity = 9223372036854775807\n",
+                       "f.toml"));
+}
+
+TEST(Platform, DeepNestingIsRefused)
+{
+    auto const is_refused = [](std::string const& text) {
+        auto const machine = parse_platform(text, "f.toml");
+        return !machine && machine.error().text.starts_with("f.toml:");
+    };
+    for (std::string const open : {"[", "{a=", "[["}) {
+        std::string text = "[topology]\nkind = \"fat_tree\"\nswitches = ";
+        for (int i = 0; i < 100000; ++i) text += open;
+        EXPECT_TRUE(is_refused(text)) << open;
+    }
+    for (int const parts : {9'000, 1'000'000}) {
+        std::string keys = "a";
+        for (int i = 0; i < parts; ++i) keys += ".a";
+        EXPECT_TRUE(is_refused(keys + " = 1\n")) << parts;
+        EXPECT_TRUE(is_refused('[' + keys + "]\n")) << parts;
+    }
 }
 
 TEST(Platform, HoldsAllThatTheDocumentationTells)

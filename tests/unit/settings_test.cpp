@@ -239,6 +239,25 @@ TEST(Settings, TravelAsTextUnchanged)
     EXPECT_EQ(pack(unpack("")), "");
 }
 
+TEST(Settings, TravelWhateverTheyHold)
+{
+    auto const before = resolve({}, {{"tapioca_report", "a\x1e\x1f\n3:b"}}, {}).value();
+    auto const after = unpack(pack(before));
+    EXPECT_EQ(after.options.report, before.options.report);
+    EXPECT_EQ(after.origins, before.origins);
+    for (auto const* const text : {"7", "7:buffers", "7:buffers1:2", "x", "99:a", ":::", "18446744073709551615:a"})
+        EXPECT_TRUE(unpack(text).options.buffers == std::nullopt || text == std::string("7:buffers1:2")) << text;
+}
+
+TEST(Settings, RefusalsAreOneLine)
+{
+    for (auto const& [name, value] : Pairs{{"tapioca_buffers", "1\n2"}, {"tapioca_buf\nfers", "1"}}) {
+        auto const result = resolve({}, {{name, value}}, {});
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().text.find('\n'), std::string::npos) << result.error().text;
+    }
+}
+
 TEST(Settings, ComeFromTheProcessEnvironment)
 {
     ::setenv("TAPIOCA_BUFFERS", "7", 1);

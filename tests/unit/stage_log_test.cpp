@@ -467,4 +467,49 @@ TEST(StageReader, SaysWhatIsNotThere)
     EXPECT_THROW(StageReader reader(scratch.path()), Error);
 }
 
+std::string marker_text(std::string const& ranks, std::string const& directory)
+{
+    std::string const slot = std::string(20, '0') + " " + std::string(16, '0') + "\n";
+    return "tapioca stage 1\n" + slot + slot + R"({"identity":")" + std::string(32, '0') + R"(","ranks":)" + ranks +
+           R"(,"mapping":"process","tier":"dram","target":"/t","nodes":[{"host":"a","directory":")" + directory +
+           R"(","ranks":[0]}]})";
+}
+
+TEST(Marker, RanksAreWholeNumbersAndRefusalsAreOneLine)
+{
+    Scratch const scratch;
+    auto const target = scratch.path() + "/t";
+    auto const refusal = [&](std::string const& text) {
+        (void)::unlink((target + ".tapioca").c_str());
+        std::ofstream(target + ".tapioca") << text;
+        (void)::chmod((target + ".tapioca").c_str(), 0600);
+        auto const marker = read_marker(target);
+        return marker ? std::string() : marker.error().text;
+    };
+    auto const directory = "/tmp/tapioca-" + std::string(32, '0');
+    EXPECT_EQ(refusal(marker_text("1", directory)), "");
+    for (auto const* const ranks : {"1.5", "-1", "4294967297", "1e300", "true"})
+        EXPECT_NE(refusal(marker_text(ranks, directory)), "") << ranks;
+    auto const text = refusal(marker_text("1", "/a\\nb"));
+    EXPECT_NE(text.find("/a?b: no directory of this job's logs"), std::string::npos) << text;
+}
+
+TEST(Marker, NamesThatAreNoUtf8AreAFailure)
+{
+    Scratch const scratch;
+    Marker marker;
+    marker.ranks = 1;
+    marker.tier = "dram";
+    marker.target = scratch.path() + "/t\xe4rget";
+    marker.nodes = {{"host", "/tmp/tapioca-" + std::string(32, '0'), {0}}};
+    ASSERT_TRUE(create_marker(marker, false)) << "the target's name is found by its path";
+    EXPECT_TRUE(read_marker(marker.target));
+    ASSERT_TRUE(remove_marker(marker.target));
+    marker.nodes[0].directory = "/d\xefr/tapioca-" + std::string(32, '0');
+    auto const made = create_marker(marker, false);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, Errc::unsupported);
+    EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
 }  // namespace

@@ -124,6 +124,32 @@ TEST(Wire, EntriesAreTakenOneAfterTheOther)
     EXPECT_TRUE(rest.empty());
 }
 
+TEST(Wire, BytesThatAreNoMessageDoNoHarm)
+{
+    auto const bytes = [](std::initializer_list<int> values) {
+        std::vector<std::byte> result;
+        for (int const value : values) result.push_back(static_cast<std::byte>(value));
+        return result;
+    };
+    EXPECT_TRUE(decoded(bytes({2, 0, 1})).empty()) << "no length";
+    EXPECT_TRUE(decoded(bytes({2, 4, 0})).empty()) << "no pieces";
+    EXPECT_TRUE(decoded(bytes({2, 4})).empty()) << "cut off";
+    EXPECT_TRUE(decoded(std::vector<std::byte>(40, std::byte{0xff})).empty()) << "a number without an end";
+    EXPECT_EQ(decoded(bytes({2, 4, 1, 2, 0, 1, 2, 4, 1})).size(), 1U) << "nothing behind what makes no sense";
+
+    EntryHeading heading;
+    heading.run_bytes = 1000;
+    heading.data_bytes = 1000;
+    std::vector<std::byte> message(sizeof heading + 5);
+    std::memcpy(message.data(), &heading, sizeof heading);
+    std::span<std::byte const> rest = message;
+    EXPECT_EQ(take_entry(rest).runs.size(), 5U);
+    EXPECT_TRUE(rest.empty());
+    rest = std::span(message).first(3);
+    (void)take_entry(rest);
+    EXPECT_TRUE(rest.empty());
+}
+
 TEST(Wire, TheReplysPlaceLeavesRoomForRequestsAndIsAligned)
 {
     for (std::size_t const slot : {2048U, 4096U, 65536U, 1U << 20, 75'840U}) {

@@ -89,9 +89,8 @@ std::string latency_value(double seconds)
     return figure_value(seconds, latency_units);
 }
 
-std::string bytes_value(double bytes)
+std::string bytes_value(std::uint64_t whole)
 {
-    auto const whole = static_cast<std::uint64_t>(bytes);
     for (auto const& [unit, name] : {std::pair{core::GiB, "GiB"}, {core::MiB, "MiB"}, {core::KiB, "KiB"}})
         if (whole != 0 && whole % unit == 0) return fmt::format("\"{}{}\"", whole / unit, name);
     return fmt::format("{}", whole);

@@ -1,6 +1,7 @@
 // Figures of platform files as people write them: "12.5GiB/s", "200Mbit/s", "1.5us".
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,6 @@ Level assumed_level(std::string name);
 /// As TOML values that parse to exactly the same: text where that is short, else a number.
 std::string bandwidth_value(double bytes_per_second);
 std::string latency_value(double seconds);
-std::string bytes_value(double bytes);
+std::string bytes_value(std::uint64_t bytes);
 
 }  // namespace tapioca::machine

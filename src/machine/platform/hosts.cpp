@@ -14,10 +14,17 @@ namespace tapioca::machine {
 namespace {
 
 constexpr std::size_t most_hosts = 1'000'000;
+constexpr std::size_t most_letters = 255;  // of a name, as in DNS
 
 std::string_view without_domain(std::string_view host)
 {
     return host.substr(0, host.find('.'));
+}
+
+/// May be part of a name.
+bool is_letter(char c)
+{
+    return c > ' ' && c < 0x7F;
 }
 
 /// "0-3,7" appended to each of `names`; false if it is no such list or gets too long.
@@ -42,7 +49,9 @@ bool append_numbers(std::vector<std::string>& names, std::string_view list)
             };
             if (!number(from, first) || !number(to, last) || last < first) return false;
             if (last - first >= most_hosts || result.size() + (last - first) >= most_hosts) return false;
-            for (auto i = first; i <= last; ++i) result.push_back(fmt::format("{}{:0{}}", name, i, from.size()));
+            if (name.size() + std::max(from.size(), to.size()) > most_letters) return false;
+            for (std::uint64_t i = 0; i <= last - first; ++i)
+                result.push_back(fmt::format("{}{:0{}}", name, first + i, from.size()));
         }
     }
     names = std::move(result);
@@ -54,7 +63,10 @@ bool append_numbers(std::vector<std::string>& names, std::string_view list)
 core::Result<std::vector<std::string>> expand_hosts(std::string_view list)
 {
     auto const bad = [&](char const* why) {
-        return core::fail(Errc::invalid_argument, fmt::format("host list '{}': {}", list.substr(0, 200), why));
+        std::string shown(list.substr(0, 200));
+        std::replace_if(
+            shown.begin(), shown.end(), [](char c) { return !is_letter(c); }, '?');
+        return core::fail(Errc::invalid_argument, fmt::format("host list '{}': {}", shown, why));
     };
     std::vector<std::string> hosts;
     std::size_t at = 0;
@@ -65,12 +77,14 @@ core::Result<std::vector<std::string>> expand_hosts(std::string_view list)
                 auto const end = list.find(']', at);
                 if (end == std::string_view::npos) return bad("a '[' without its ']'");
                 if (!append_numbers(names, list.substr(at + 1, end - at - 1)))
-                    return bad("brackets hold ranges such as [0-3,7], a million names at most");
+                    return bad("brackets hold ranges such as [0-3,7], a million names of 255 letters at most");
                 at = end;
             } else if (list[at] == ']') {
                 return bad("a ']' without its '['");
-            } else if (static_cast<unsigned char>(list[at]) <= ' ') {
-                return bad("a blank in a name");
+            } else if (!is_letter(list[at])) {
+                return bad("a name holds neither blanks nor other than ASCII letters");
+            } else if (names.front().size() >= most_letters) {
+                return bad("a name has more than 255 letters");
             } else {
                 for (auto& name : names) name += list[at];
             }

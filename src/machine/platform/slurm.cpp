@@ -88,6 +88,8 @@ std::map<std::string, std::string> conf_keys(std::string const& line)
 
 core::Result<Parents> parse_conf(std::string const& text)
 {
+    constexpr std::size_t most_names = 2'000'000;
+    std::size_t count = 0;
     Parents parents;
     for (auto const& line : conf_lines(text)) {
         auto const keys = conf_keys(line.text);
@@ -98,6 +100,10 @@ core::Result<Parents> parse_conf(std::string const& text)
             auto const names = expand_hosts(found->second);
             if (!names)
                 return core::fail(Errc::setting, fmt::format("topology.conf:{}: {}", line.number, names.error().text));
+            count += names->size();
+            if (count > most_names)
+                return core::fail(Errc::setting,
+                                  fmt::format("topology.conf:{}: more than {} names in all", line.number, most_names));
             for (auto const& name : *names) above->emplace(name, keys.at("switchname"));
         }
     }
@@ -172,6 +178,10 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
     machine.name = "this job's hosts";
     if (std::set<std::string>(hosts.begin(), hosts.end()).size() == hosts.size()) machine.hosts = hosts;
     auto switches = nothing() ? std::vector<std::vector<int>>{} : tree_of(paths);
+    if (switches.size() > most_levels) {
+        passed_over = fmt::format(", {} levels of switches are too many", switches.size());
+        switches.clear();
+    }
     if (switches.size() < 2) {
         machine.topology = make_flat(static_cast<int>(hosts.size()), assumed_level("link"));
     } else {

@@ -1,9 +1,13 @@
 // Trees of switches, from the way down to each node.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace tapioca::machine {
+
+/// Of a tree, and dimensions of a torus.
+inline constexpr std::size_t most_levels = 16;
 
 /// Numbers of the switches above a node, from the top: any, but different for those that hang from the same.
 using Path = std::vector<int>;

@@ -125,13 +125,15 @@ std::string tier_text(TierTraits const& tier)
     constexpr char const* persistencies[] = {"none", "job", "permanent"};
     constexpr char const* origins[] = {"assumed", "hwloc", "measured", "platform"};
     auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", toml_string(tier.name), toml_string(tier.kind));
-    if (!tier.place.empty()) text += fmt::format("place = {}\n", toml_string(tier.place));
+    if (!tier.place.empty() || tier.name.find(':') != std::string::npos)  // else it would be what is behind the colon
+        text += fmt::format("place = {}\n", toml_string(tier.place));
     if (tier.latency_s.value > 0) text += fmt::format("latency = {}\n", latency_value(tier.latency_s.value));
     if (tier.write_bandwidth.value > 0)
         text += fmt::format("write_bandwidth = {}\n", bandwidth_value(tier.write_bandwidth.value));
     if (tier.read_bandwidth.value > 0)
         text += fmt::format("read_bandwidth = {}\n", bandwidth_value(tier.read_bandwidth.value));
-    if (tier.capacity_bytes.value >= 1) text += fmt::format("capacity = {}\n", bytes_value(tier.capacity_bytes.value));
+    if (tier.capacity_bytes.value >= 1)
+        text += fmt::format("capacity = {}\n", bytes_value(static_cast<std::uint64_t>(tier.capacity_bytes.value)));
     text += fmt::format("persistency = \"{}\"\n", persistencies[static_cast<int>(tier.persistency)]);
     if (tier.write_bandwidth.origin != Origin::platform)
         text += fmt::format("origin = \"{}\"\n", origins[static_cast<int>(tier.write_bandwidth.origin)]);
@@ -144,9 +146,9 @@ std::string storage_text(Storage const& storage)
     auto const profile = storage_profile(storage.name);
     auto text = fmt::format("\n[storage]\ntype = {}\n", toml_string(storage.name));
     if (storage.block_bytes != profile.block_bytes)
-        text += fmt::format("block = {}\n", bytes_value(static_cast<double>(storage.block_bytes)));
+        text += fmt::format("block = {}\n", bytes_value(static_cast<std::uint64_t>(storage.block_bytes)));
     if (storage.stripe_bytes != 0)
-        text += fmt::format("stripe = {}\n", bytes_value(static_cast<double>(storage.stripe_bytes)));
+        text += fmt::format("stripe = {}\n", bytes_value(static_cast<std::uint64_t>(storage.stripe_bytes)));
     if (storage.stripe_count != 0) text += fmt::format("stripe_count = {}\n", storage.stripe_count);
     if (storage.write_streams != profile.write_streams)
         text += fmt::format("write_streams = {}\n", storage.write_streams);

@@ -14,8 +14,6 @@ namespace tapioca::machine {
 
 namespace {
 
-constexpr std::size_t most_levels = 16;
-
 /// One level for each of `names`, from [[topology.level]]; the last given holds for the rest.
 std::vector<Level> read_levels(Section const& topology, std::vector<std::string> const& names, Draft& draft)
 {

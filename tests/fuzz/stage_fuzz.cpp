@@ -1,0 +1,153 @@
+// Logs as files: what a recovery writes and what a reader tells is what the log says, entry by entry.
+#include <map>
+#include <optional>
+
+#include <tapioca/stage.hpp>
+
+#include "fuzz/log_image.hpp"
+#include "fuzz/scratch.hpp"
+#include "stage/content.hpp"
+#include "stage/snapshot.hpp"
+#include "support/layouts.hpp"
+
+namespace {
+
+using namespace tapioca;
+using fuzz::claim;
+using File = std::map<std::int64_t, std::optional<std::byte>>;  ///< nothing: in the target already
+
+struct Said {
+    std::uint32_t rank;
+    stage::Request request;
+};
+/// What there is in an image, up to the first damage of each rank.
+struct Told {
+    std::vector<Said> all;    ///< whatever is readable
+    std::vector<Said> sound;  ///< what has its data, too
+    bool small = true;        ///< enough to look at every byte
+};
+
+bool has_data(fuzz::LogImage const& log, stage::Note const& note)
+{
+    return note.position >= stage::head_bytes && note.position + note.data_bytes <= log.data.size();
+}
+
+Told listen(stage::Image const& image, fuzz::LogImage const& log)
+{
+    Told told;
+    std::uint64_t bytes = 0;
+    for (auto const rank : image.ranks()) {
+        stage::Image::Cursor cursor;
+        std::string damage;
+        bool sound = true;
+        for (auto entry = image.next(rank, cursor, damage); !entry.empty(); entry = image.next(rank, cursor, damage)) {
+            auto request = stage::decode(entry, image.seed());
+            if (!request) break;
+            auto const& note = request->note;
+            told.all.push_back({rank, *request});
+            sound = sound && (request->gone() ||
+                              (has_data(log, note) && stage::checksum_of(log.data.data() + note.position,
+                                                                         note.data_bytes) == note.data_checksum));
+            bytes += std::min<std::uint64_t>(note.data_bytes, 1 << 20);
+            if (sound) told.sound.push_back({rank, std::move(*request)});
+        }
+    }
+    told.small = bytes <= 4000;
+    return told;
+}
+
+/// The file after all sound requests, earlier epochs first.
+File expected_file(Told told, fuzz::LogImage const& log)
+{
+    std::stable_sort(told.sound.begin(), told.sound.end(),
+                     [](auto const& a, auto const& b) { return a.request.note.epoch < b.request.note.epoch; });
+    File file;
+    for (auto const& [rank, request] : told.sound)
+        for (auto const& byte : test::places(request.layout)) {
+            auto& there = file[byte.file];
+            there.reset();
+            if (!request.stored()) there = log.data[request.note.position + static_cast<std::uint64_t>(byte.buffer)];
+        }
+    std::erase_if(file, [](auto const& byte) { return !byte.second; });
+    return file;
+}
+
+File written_file(stage::Batch const& batch)
+{
+    File file;
+    for (auto const& variable : batch.variables)
+        for (auto const& byte : test::walk(*variable)) file[byte.file] = batch.data[byte.buffer];
+    return file;
+}
+
+void check_content(stage::Place const& place, Told const& told, fuzz::LogImage const& log)
+{
+    stage::Content content;
+    if (auto const status = content.add(place); !status) return fuzz::claim_one_line(status.error());
+    for (auto const& what : content.damage()) fuzz::claim_one_line(what);
+    auto const bad = content.verify();
+    for (auto const& what : bad) fuzz::claim_one_line(what);
+    auto const lost = told.all.size() - told.sound.size();
+    claim(lost == 0 || !bad.empty() || !content.damage().empty(), "what cannot be used is told");
+    if (!told.small) return;
+    auto const range = content.epochs();
+    auto const batch = content.batch(range.first, range.last);
+    claim(written_file(batch) == expected_file(told, log), "a recovery writes what the log says");
+}
+
+void check_reader(stage::Place const& place, Told const& told, fuzz::LogImage const& log)
+try {
+    StageReader reader(place.meta());
+    std::size_t next = 0;
+    for (int complaints = 0; complaints < 1000;) try {
+            auto const request = reader.next();
+            if (!request) break;
+            claim(next < told.all.size(), "a reader tells what is there");
+            auto const& [rank, said] = told.all[next++];
+            claim(request->rank == rank && request->begin == said.begin() && request->end == said.end() &&
+                      request->bytes == said.note.data_bytes && request->epoch == said.note.epoch,
+                  "and tells it as it is");
+            if (!told.small) continue;
+            std::size_t pieces = 0;
+            for (auto const& piece : reader.pieces(*request)) pieces += static_cast<std::size_t>(piece.length);
+            claim(pieces == test::places(said.layout).size(), "piece by piece");
+            bool const readable = !said.gone() && has_data(log, said.note) &&
+                                  stage::checksum_of(log.data.data() + said.note.position, said.note.data_bytes) ==
+                                      said.note.data_checksum;
+            try {
+                auto const data = reader.data(*request);
+                claim(readable && std::equal(data.begin(), data.end(),
+                                             log.data.begin() + static_cast<long>(said.note.position)),
+                      "with its data");
+            } catch (Error const& error) {
+                claim(!readable, "or says why not", error.what());
+                fuzz::claim_one_line(error.what());
+            }
+        } catch (Error const& error) {
+            ++complaints;
+            fuzz::claim_one_line(error.what());
+        }
+    claim(next == told.all.size(), "all of it");
+} catch (Error const& error) {
+    fuzz::claim_one_line(error.what());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
+{
+    fuzz::Input input(data, size);
+    auto const log = fuzz::LogBuilder(input).build();
+    fuzz::scratch().write("rank0.meta", log.meta);
+    fuzz::scratch().write("rank0.data", log.data);
+    stage::Place const place{fuzz::scratch().path(), "rank0"};
+    auto const image = stage::Image::of(log.meta);
+    auto const told = image ? listen(*image, log) : Told();
+    check_content(place, told, log);
+    check_reader(place, told, log);
+    if (auto const snapshot = stage::Snapshot::of(place); !snapshot)
+        fuzz::claim_one_line(snapshot.error());
+    else
+        claim(image.has_value(), "a snapshot has an image");
+    return 0;
+}
