@@ -171,6 +171,16 @@ core::Status FileState::close_target()
     return status;
 }
 
+std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
+                                               Options const& options, MPI_Info info)
+{
+    if (comm::size_of(comm) == 1) return comm::watch({});
+    auto const settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    auto const seconds = settings ? settings->options.timeout : std::nullopt;
+    return comm::watch(
+        {seconds.value_or(settings::default_timeout), comm::rank_in(comm), comm::size_of(comm), call, &path});
+}
+
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
                                      MPI_Info info, bool recovering, bool may_stage)
 {
@@ -183,6 +193,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     if (comm == MPI_COMM_NULL)
         state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
 
+    auto const watchdog = watch_unopened(comm, "open", path, options, info);
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
         settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
@@ -215,7 +226,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     }
     if (auto const& described = state->around->machine->storage) machine::adopt(state->storage, *described);
     state->open = true;
-    state->pool->patience().timeout_s = state->settings.options.timeout.value_or(0);
+    state->watch("open");
 
     if (state->check()) state->path = state->pool->broadcast(path).value_or(path);  // for the same message on all ranks
     state->require_same("open", "the path", path);

@@ -1,10 +1,8 @@
 #include "engine/pool.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include <fmt/core.h>
 
@@ -59,13 +57,6 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
     else
         patience_.nudge = [this] { comm::nudge(team_.all()); };
     patience_.activity = [this] { return exchange_.activity(); };
-    patience_.give_up = [this](std::string const& what) {
-        std::fprintf(stderr,
-                     "tapioca: rank %d of %d waited more than TAPIOCA_TIMEOUT (%g s) for %s: aborting the job\n",
-                     team_.rank(), team_.size(), patience_.timeout_s, what.c_str());
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
-        MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
-    };
 }
 
 Pool::~Pool()
@@ -176,9 +167,14 @@ void Pool::closed()
     if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
 }
 
+void Pool::watch(double seconds, char const* call, std::string const& file)
+{
+    watchdog_ = comm::watch({seconds, team_.rank(), team_.size(), call, &file});
+}
+
 void Pool::meet()
 {
-    if (patience_.timeout_s > 0 || !several_nodes()) (void)agree({});
+    if (!several_nodes()) (void)agree({});
 }
 
 core::Status Pool::agree(core::Status const& local)
