@@ -92,6 +92,19 @@ void kill_after(int seconds)
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &when, nullptr);
 }
 
+/// The process's own watchdog, as long as somebody holds it.
+struct Own {
+    std::mutex mutex;
+    std::weak_ptr<Watchdog> dog;
+    bool told = false;  ///< that there is no thread for it
+};
+
+Own& the_own()
+{
+    static auto& own = *new Own;  // never destroyed: programs end with files open
+    return own;
+}
+
 void end_job(Late const& late)
 {
     auto const line =
@@ -165,12 +178,17 @@ Watchdog::Watchdog(std::function<void(Late const&)> bite) : bite_(std::move(bite
 
 Watchdog::~Watchdog()
 {
+    stop();
+}
+
+void Watchdog::stop()
+{
     {
         std::lock_guard const lock(mutex_);
         stop_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 void Watchdog::look()
@@ -209,20 +227,25 @@ void Watchdog::run()
 
 std::shared_ptr<Watchdog> Watchdog::keep()
 {
-    static auto& mutex = *new std::mutex;
-    static auto& kept = *new std::weak_ptr<Watchdog>;
-    static bool told = false;
-    std::lock_guard const lock(mutex);
-    auto dog = kept.lock();
-    if (dog || told) return dog;
+    auto& own = the_own();
+    std::lock_guard const lock(own.mutex);
+    auto dog = own.dog.lock();
+    if (dog || own.told) return dog;
     try {
         dog = std::make_shared<Watchdog>(end_job);
     } catch (std::system_error const& error) {
-        told = true;
+        own.told = true;
         std::fprintf(stderr, "tapioca: no thread for TAPIOCA_TIMEOUT, which has no effect (%s)\n", error.what());
     }
-    kept = dog;
+    own.dog = dog;
     return dog;
+}
+
+void Watchdog::dismiss()
+{
+    auto& own = the_own();
+    std::lock_guard const lock(own.mutex);
+    if (auto const dog = own.dog.lock()) dog->stop();
 }
 
 std::shared_ptr<Watchdog> watch(Terms const& terms)

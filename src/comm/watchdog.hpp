@@ -62,6 +62,8 @@ public:
     /// The process's own, with a thread that lives as long as somebody holds it, and which ends the job. Null if the
     /// system has no thread left: it says so once.
     static std::shared_ptr<Watchdog> keep();
+    /// MPI is about to be finalised: ends its thread, whoever holds it. Files may outlive MPI.
+    static void dismiss();
 
     /// `bite` is called by the thread, once.
     explicit Watchdog(std::function<void(Late const&)> bite);
@@ -74,6 +76,7 @@ public:
 
 private:
     void run();
+    void stop();
 
     std::function<void(Late const&)> bite_;
     std::mutex mutex_;
