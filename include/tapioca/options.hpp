@@ -47,7 +47,7 @@ struct Options {
     // what happens around it
     std::optional<bool> devnull;        ///< gather, but do not write
     std::optional<bool> check;          ///< check that ranks agree and do not overlap; slow
-    std::optional<double> timeout;      ///< seconds a rank waits for others before it aborts the job; 0: for ever
+    std::optional<double> timeout;      ///< seconds a rank waits for others before the job is aborted; 0: for ever
     std::optional<std::string> report;  ///< file for the JSON account written at close
     std::optional<bool> off;            ///< drop-in library: leave everything to the MPI library
     std::optional<std::string> files;   ///< drop-in library: serve only paths that match, such as `*.h5:/scratch/*`

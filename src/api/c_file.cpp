@@ -38,6 +38,7 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
     api::FileState nowhere;
     nowhere.path = path ? path : "(null)";
     if (!comm::mpi_is_active() || comm == MPI_COMM_NULL) return nowhere.raise_if("TAPIOCA_Open", local);
+    auto const watchdog = api::watch_unopened(comm, "TAPIOCA_Open", nowhere.path, {}, MPI_INFO_NULL);
     auto const agreed = comm::agree(comm, local);
     if (agreed) return;
     auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same

@@ -76,10 +76,16 @@ void FileState::raise_if(std::string const& call, core::Status const& agreed) co
     if (!agreed) raise(call, agreed.error());
 }
 
-void FileState::require_open(std::string const& call) const
+void FileState::require_open(char const* call) const
 {
     if (!open) raise(call, {Errc::invalid_state, 0, -1, "the file is closed"});
     if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
+    watch(call);
+}
+
+void FileState::watch(char const* call) const
+{
+    pool->watch(settings.options.timeout.value_or(settings::default_timeout), call, path);
 }
 
 void FileState::require_idle(std::string const& call) const
@@ -258,6 +264,7 @@ namespace hacc {
 
 Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset)
 {
+    auto const watchdog = api::watch_unopened(comm, "hacc::pattern", {}, {}, MPI_INFO_NULL);
     auto const [before, total] = comm::prefix_and_total(comm, mine);
     return pattern(layout, mine, before, total, file_offset);
 }

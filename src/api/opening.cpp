@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "api/state.hpp"
+#include "comm/watchdog.hpp"
 #include "machine/stripes.hpp"
 
 namespace tapioca {
@@ -171,11 +172,22 @@ core::Status FileState::close_target()
     return status;
 }
 
+std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
+                                               Options const& options, MPI_Info info)
+{
+    if (comm::size_of(comm) == 1) return comm::watch({});
+    auto const settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    auto const seconds = settings ? settings->options.timeout : std::nullopt;
+    return comm::watch(
+        {seconds.value_or(settings::default_timeout), comm::rank_in(comm), comm::size_of(comm), call, &path});
+}
+
 namespace {
 
 /// False if the communicator was abandoned before: the next time it will be as new. Collective.
 bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info info, bool may_stage)
 {
+    auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
         settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
@@ -211,7 +223,7 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
     }
     if (auto const& described = file.around->machine->storage) machine::adopt(file.storage, *described);
     file.open = true;
-    file.pool->patience().timeout_s = file.settings.options.timeout.value_or(0);
+    file.watch("open");
 
     if (file.check()) {
         auto const mine = file.path;

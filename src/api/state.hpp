@@ -65,7 +65,10 @@ public:
     /// This rank ran out of memory in a collective call: the others, which may wait for it, get the same error.
     [[noreturn]] void lose(std::string const& call);
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
-    void require_open(std::string const& call) const;
+    /// From here on waits are those of that call.
+    void require_open(char const* call) const;
+    /// What this thread waits for from now on belongs to `call`, and the file's time-out holds. Local.
+    void watch(char const* call) const;
     /// Throws if a step is under way. Local; the same on all ranks.
     void require_idle(std::string const& call) const;
     /// In check mode: throws unless all ranks pass the same. Collective then.
@@ -162,6 +165,11 @@ auto collective(FileState& file, char const* call, Body body)
 /// written to. Without `may_stage` the file gets no log, whatever the settings say. Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
                                      MPI_Info info, bool recovering = false, bool may_stage = true);
+
+/// For a collective call before a file is open: until the ranks have agreed on settings each goes by its own time-out.
+/// The watchdog must be held for as long as the call lasts. Local.
+[[nodiscard]] std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
+                                                             Options const& options, MPI_Info info);
 
 /// How others reach what stands behind the public types.
 struct Inside {

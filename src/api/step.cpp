@@ -225,7 +225,7 @@ void StepState::begin_run(bool background)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
     if (pool.abandoned()) file_->raise_if("start", pool.lost());
-    pool.patience().timeout_s = file_->settings.options.timeout.value_or(0);
+    file_->watch(background ? "start" : "finish");
 
     if (start_staged()) return;
     check_input();
@@ -298,6 +298,7 @@ Moved StepState::end_run()
 {
     if (staged_) return *std::exchange(staged_, std::nullopt);
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
+    file_->watch(background_ ? "wait" : "finish");
     auto& pool = *file_->pool;
     Moved moved;
     if (background_) moved.overlapped_bytes = run_->drained_bytes() - drained_at_start_;

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "comm/team.hpp"
+#include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
 
@@ -74,6 +75,7 @@ int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
         MPI_Comm_delete_attr(comm, key);
     }
     delete registry;
+    Watchdog::dismiss();  // last: dropping an object may take the other ranks
     return MPI_SUCCESS;
 }
 

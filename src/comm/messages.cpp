@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/watchdog.hpp"
+
 namespace tapioca::comm {
 
 int Messages::add(Kind kind, Done done)
@@ -46,6 +48,7 @@ int Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
 void Messages::cancel(int number)
 {
     auto& request = requests_[static_cast<std::size_t>(number)];
+    Waiting const waiting("a message to be taken back");
     MPI_Cancel(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     remove(number);
@@ -61,6 +64,7 @@ std::optional<std::vector<std::byte>> Messages::take(int tag)
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     std::vector<std::byte> data(static_cast<std::size_t>(bytes));
+    Waiting const waiting("a message that has begun to come");
     MPI_Mrecv(data.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     return data;
 }

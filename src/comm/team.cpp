@@ -1,18 +1,24 @@
 #include "comm/team.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <thread>
+
+#include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
 
+namespace {
+
+/// What nearly all of these wait for: nobody can tell who is missing.
+constexpr auto others = "the other ranks to arrive";
+
+}  // namespace
+
 core::Status agree(MPI_Comm comm, core::Status const& local)
 {
+    Waiting const waiting(others);
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     int mine = local ? INT_MAX : rank;
@@ -24,6 +30,7 @@ core::Status agree(MPI_Comm comm, core::Status const& local)
 
 core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
 {
+    Waiting const waiting("word from the rank that failed");
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     std::vector<std::byte> bytes;
@@ -39,6 +46,7 @@ core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
 
 std::string broadcast(MPI_Comm comm, std::string text)
 {
+    Waiting const waiting("word from rank 0");
     // Most texts fit into the first message, so that one broadcast does.
     constexpr std::size_t room = 2040;
     struct {
@@ -58,6 +66,7 @@ std::string broadcast(MPI_Comm comm, std::string text)
 
 Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
+    Waiting const waiting(others);
     MPI_Comm_dup(comm, &all_);
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_rank(all_, &rank_);
@@ -97,6 +106,7 @@ void Team::find_nodes()
 Team::~Team()
 {
     if (!mpi_is_active()) return;
+    Waiting const waiting("the other ranks to give a communicator back");
     if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     MPI_Comm_free(&node_);
     if (!kept_) MPI_Comm_free(&all_);
@@ -104,6 +114,7 @@ Team::~Team()
 
 std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
 {
+    Waiting const waiting(others);
     traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, all_);
     return values;
@@ -111,12 +122,14 @@ std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
 
 int Team::least(int value) const
 {
+    Waiting const waiting(others);
     MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, all_);
     return value;
 }
 
 void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine)
 {
+    Waiting const waiting(others);
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
     MPI_Type_commit(&type);
@@ -135,6 +148,7 @@ void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) co
 
 void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const
 {
+    Waiting const waiting(others);
     if (node_rank_ == 0 && nodes_.size() > 1) {
         traffic_bytes_ += bytes * static_cast<std::size_t>(count);
         reduce(leaders_, data, bytes, count, combine);
@@ -144,11 +158,13 @@ void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combi
 
 void Team::unite(std::span<unsigned char> bits) const
 {
+    Waiting const waiting(others);
     MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UNSIGNED_CHAR, MPI_BOR, node_);
 }
 
 std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) const
 {
+    Waiting const waiting(others);
     traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, node_);
     return values;
@@ -156,6 +172,7 @@ std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) 
 
 std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint64_t> const& mine) const
 {
+    Waiting const waiting(others);
     std::vector<int> counts(nodes_.size());
     std::vector<int> starts(nodes_.size());
     std::vector<std::uint64_t> all;
@@ -194,6 +211,7 @@ std::vector<std::string> Team::gather_texts(std::string const& mine) const
 
 std::vector<double> Team::gather(std::span<double const> values) const
 {
+    Waiting const waiting(others);
     auto const count = static_cast<int>(values.size());
     std::vector<double> all(values.size() * static_cast<std::size_t>(size_));
     MPI_Allgather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, all_);
@@ -202,6 +220,7 @@ std::vector<double> Team::gather(std::span<double const> values) const
 
 int Team::first_different(std::uint64_t value) const
 {
+    Waiting const waiting(others);
     std::uint64_t of_rank_0 = value;
     MPI_Bcast(&of_rank_0, 1, MPI_UINT64_T, 0, all_);
     int mine = value == of_rank_0 ? INT_MAX : rank_;
@@ -212,6 +231,7 @@ int Team::first_different(std::uint64_t value) const
 
 std::vector<Team::Interval> Team::exchange(std::vector<std::vector<Interval>> const& to_rank) const
 {
+    Waiting const waiting(others);
     MPI_Datatype interval = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(3, MPI_INT64_T, &interval);
     MPI_Type_commit(&interval);
@@ -240,6 +260,7 @@ std::vector<Team::Interval> Team::exchange(std::vector<std::vector<Interval>> co
 
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine)
 {
+    Waiting const waiting(others);
     std::int64_t upto = 0;
     MPI_Scan(&mine, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
     std::int64_t total = 0;
@@ -260,12 +281,11 @@ int rank_in(MPI_Comm comm)
     return rank;
 }
 
-void end_job(std::string const& why)
+int size_of(MPI_Comm comm)
 {
-    std::fprintf(stderr, "tapioca: %s: aborting the job\n", why.c_str());
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
-    MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
-    std::abort();
+    int size = 1;
+    MPI_Comm_size(comm, &size);
+    return size;
 }
 
 int world_rank()

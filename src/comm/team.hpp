@@ -105,9 +105,7 @@ private:
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
 
 int rank_in(MPI_Comm comm);
-
-/// Ends the job, with one line on stderr that says why. Any thread.
-[[noreturn]] void end_job(std::string const& why);
+int size_of(MPI_Comm comm);
 
 /// This process's rank in MPI_COMM_WORLD.
 int world_rank();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/team.hpp"
+#include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
 
@@ -22,6 +23,7 @@ Window& Window::operator=(Window&& other) noexcept
 
 core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint64_t bytes)
 {
+    Waiting const waiting("the other ranks to make a window");
     // An error here must come back instead of ending the job, and only here.
     MPI_Comm own = MPI_COMM_NULL;
     MPI_Comm_dup(comm, &own);
@@ -51,6 +53,7 @@ core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint6
 void Window::free()
 {
     if (window_ == MPI_WIN_NULL || !mpi_is_active()) return;
+    Waiting const waiting("the other ranks to give their window back");
     MPI_Win_free(&window_);
 }
 
@@ -73,6 +76,7 @@ void with_group(MPI_Win window, std::vector<int> const& ranks, Call call)
 
 void Window::post(std::vector<int> const& origins)
 {
+    Waiting const waiting("the ranks that put into this one's memory");
     with_group(window_, origins, [this](MPI_Group group) { MPI_Win_post(group, 0, window_); });
 }
 
@@ -85,17 +89,20 @@ bool Window::test()
 
 void Window::start(std::vector<int> const& targets)
 {
+    Waiting const waiting("an aggregator to open its memory");
     with_group(window_, targets, [this](MPI_Group group) { MPI_Win_start(group, 0, window_); });
 }
 
 void Window::complete()
 {
+    Waiting const waiting("an aggregator to take what was put");
     MPI_Win_complete(window_);
 }
 
 void Window::fence(Row row)
 {
     int const what = row == Row::first ? MPI_MODE_NOPRECEDE : row == Row::last ? MPI_MODE_NOSUCCEED : 0;
+    Waiting const waiting("the other ranks to end an epoch");
     MPI_Win_fence(what, window_);
 }
 

@@ -3,27 +3,26 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
 #include <utility>
 
 #include <sched.h>
 #include <time.h>
 
+#include "comm/watchdog.hpp"
+
 namespace tapioca::engine {
 
-/// How long to wait and what to do when that was too long. Shared by all waits of a communicator.
+/// How to wait. Shared by all waits of a communicator.
 struct Patience {
     bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
-    double timeout_s = 0;  ///< 0: for ever
-    std::function<void(std::string const& what)> give_up;
     /// Lets MPI get on: its messages move only while it is called. A number that changes whenever one has moved.
     std::function<std::uint64_t()> poll;
     /// The same where ranks meet in shared memory: whom this rank waits for may itself wait for one of its messages.
     std::function<void()> nudge;
-    /// A number that changes whenever some rank gets on: the time-out counts from its last change.
+    /// A number that changes whenever some rank of the node gets on: a time-out counts from its last change.
     std::function<std::uint64_t()> activity;
 };
 
@@ -72,31 +71,42 @@ private:
     long longest_nap_;
 };
 
-/// Returns when `ready()`; calls patience.give_up(what) after its time-out.
+/// Returns when `ready()`. Whoever sleeps here is seen by the watchdog, except while `ready()` is at work itself.
 template <class Ready>
 void wait_until(Patience const& patience, char const* what, Ready ready)
 {
+    constexpr unsigned naps_between_looks = 32;  // looking at all ranks' counters takes longer than at one
     bool const between_nodes = static_cast<bool>(patience.poll);
     Backoff backoff(patience.crowded, between_nodes);
-    std::chrono::steady_clock::time_point quiet_since{};
-    std::uint64_t last = 0;
+    std::optional<comm::Waiting> waiting;
+    std::uint64_t activity = 0;
     std::uint64_t moved = 0;
+    unsigned naps = 0;
     while (!ready()) {
         // As long as messages come, more are near.
         if (between_nodes) {
             auto const now = patience.poll();
-            if (std::exchange(moved, now) != now) backoff = Backoff(true, true);
+            if (std::exchange(moved, now) != now) {
+                backoff = Backoff(true, true);
+                if (waiting) waiting->restart();
+            }
         } else if (patience.nudge && backoff.may_nudge()) {
             patience.nudge();
         }
+        if (!backoff.sleeping()) {
+            backoff.pause();
+            continue;
+        }
+        if (waiting)
+            waiting->go_on();
+        else
+            waiting.emplace(what);
         backoff.pause();
-        if (patience.timeout_s <= 0 || !backoff.sleeping()) continue;
-        auto const now = std::chrono::steady_clock::now();
-        auto const activity = patience.activity ? patience.activity() : 0;
-        if (quiet_since == std::chrono::steady_clock::time_point{} || activity != last) quiet_since = now;
-        last = activity;
-        if (std::chrono::duration<double>(now - quiet_since).count() > patience.timeout_s && patience.give_up)
-            patience.give_up(what);
+        if (naps++ % naps_between_looks == 0 && patience.activity) {
+            auto const now = patience.activity();
+            if (std::exchange(activity, now) != now) waiting->restart();
+        }
+        waiting->pause();
     }
 }
 

@@ -63,10 +63,6 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
     else
         patience_.nudge = [this] { comm::nudge(team_.all()); };
     patience_.activity = [this] { return exchange_.activity(); };
-    patience_.give_up = [this](std::string const& what) {
-        comm::end_job(fmt::format("rank {} of {} waited more than TAPIOCA_TIMEOUT ({} s) for {}", team_.rank(),
-                                  team_.size(), patience_.timeout_s, what));
-    };
 }
 
 Pool::~Pool()
@@ -178,9 +174,14 @@ void Pool::closed()
         window_.free();  // no epoch is open: one-sided data moves within wait() only
 }
 
+void Pool::watch(double seconds, char const* call, std::string const& file)
+{
+    watchdog_ = comm::watch({seconds, team_.rank(), team_.size(), call, &file});
+}
+
 void Pool::meet()
 {
-    if (patience_.timeout_s > 0 || !several_nodes()) (void)agree({});
+    if (!several_nodes()) (void)agree({});
 }
 
 core::Status Pool::agree(core::Status const& local)

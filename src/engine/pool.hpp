@@ -5,6 +5,7 @@
 
 #include "comm/messages.hpp"
 #include "comm/team.hpp"
+#include "comm/watchdog.hpp"
 #include "comm/window.hpp"
 #include "engine/run.hpp"
 #include "engine/share.hpp"
@@ -71,7 +72,9 @@ public:
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
     /// `text` of rank 0 on every rank. Collective.
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
-    [[nodiscard]] Patience& patience() { return patience_; }
+    [[nodiscard]] Patience const& patience() const { return patience_; }
+    /// The time-out of this thread's waits from now on, 0: for ever; and what is told of them if they last longer.
+    void watch(double seconds, char const* call, std::string const& file);
 
     /// A file is about to be opened.
     void opening() { ++opening_; }
@@ -93,9 +96,10 @@ private:
     std::uint64_t poll();
     /// Waits for the agreement that was started. False if it will never come about.
     bool come_to_agree();
-    /// Waits for all ranks, with the time-out that MPI's own collectives do not have. Collective.
+    /// Waits for all ranks where that can be done more gently than inside MPI. Collective.
     void meet();
 
+    std::shared_ptr<comm::Watchdog> watchdog_;  ///< first: giving back what follows may take the others
     std::shared_ptr<comm::Team> team_holder_;
     comm::Team const& team_;
     cpu_set_t cores_;

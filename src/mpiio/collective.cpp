@@ -207,6 +207,7 @@ bool OpenFile::agree_to_serve()
     if (!agreed_) {
         seat_->settle(*bench_);
         int refused = refusal_.empty() ? 0 : 1;
+        comm::Waiting const waiting("the other ranks' first access");
         PMPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, bench_->comm);
         if (refused != 0) off_ = refusal_.empty() ? "another rank's wish" : refusal_;
         agreed_ = true;
@@ -217,6 +218,7 @@ bool OpenFile::agree_to_serve()
 Outcome OpenFile::serve(Request const& request)
 {
     Within const within;
+    watch(name(request.call).data());
     if (first_handle_ && !first_handle_->has_stage()) first_handle_.reset();  // it was closed
     if (first_handle_ && is_staged())
         return request.direction == Direction::write ? write_staged(request, true) : read_over(request);

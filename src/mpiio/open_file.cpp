@@ -180,12 +180,10 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     : handle_(handle), amode_(amode)
 {
     if (info != MPI_INFO_NULL) PMPI_Info_dup(info, &hints_);
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    first_ = rank == 0;
-    int ranks = 0;
-    PMPI_Comm_size(comm, &ranks);
-    alone_ = ranks == 1;
+    PMPI_Comm_rank(comm, &rank_);
+    first_ = rank_ == 0;
+    PMPI_Comm_size(comm, &ranks_);
+    alone_ = ranks_ == 1;
     auto const path = path_of(name);
     path_ = absolute(path.value_or(name));
     struct stat file = {};
@@ -199,8 +197,19 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     if (patterns && !matches(*patterns, path_)) refusal_ = "TAPIOCA_FILES";
     if (amode_ & MPI_MODE_SEQUENTIAL) refusal_ = "opened with MPI_MODE_SEQUENTIAL";
     if (refused(info)) refusal_ = "the hint tapioca=false";
+    watch("open");
     seat_ = Seat::of(comm);
+    seat_->keep(watchdog_);
     bench_ = seat_->take(comm);
+}
+
+/// This rank may wait for others in `call`, of MPI_File_...
+void OpenFile::watch(char const* call)
+{
+    if (file_) return api::Inside::of(*file_).watch(call);
+    auto const settings = environment();
+    auto const seconds = settings ? settings->options.timeout : std::nullopt;
+    watchdog_ = comm::watch({seconds.value_or(settings::default_timeout), rank_, ranks_, call, &path_});
 }
 
 void OpenFile::start()
@@ -277,6 +286,7 @@ int OpenFile::close()
     split.reset();
     Within const within;
     if (file_) {
+        watch("close");
         close_engine();
         return late_;
     }

@@ -118,6 +118,7 @@ private:
     void tell(std::string const& text);
     friend std::shared_ptr<OpenFile> staged_here(std::string const& path);
 
+    void watch(char const* call);
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
     [[nodiscard]] Part look_at(Request const& request) const;
     [[nodiscard]] Part look_closely(Request const& request) const;
@@ -133,13 +134,15 @@ private:
     void give_up(std::string const& why);
     void account();
 
+    std::shared_ptr<comm::Watchdog> watchdog_;  ///< for what comes before the engine opens the file
     MPI_File handle_;
     std::string path_;
     int amode_;
     MPI_Info hints_ = MPI_INFO_NULL;
     std::uint64_t device_ = 0, inode_ = 0;  ///< on rank 0: what the MPI library opened
-    bool first_ = false;                    ///< this is rank 0
-    bool alone_ = false;                    ///< and the only one
+    int rank_ = 0, ranks_ = 1;
+    bool first_ = false;  ///< this is rank 0
+    bool alone_ = false;  ///< and the only one
     bool atomic_ = false;
     std::string refusal_;  ///< why this rank wants everything passed on
     bool agreed_ = false;  ///< the ranks have told each other of that

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/team.hpp"
+#include "comm/watchdog.hpp"
 
 namespace tapioca::mpiio {
 
@@ -21,6 +22,7 @@ bool many_threads(MPI_Comm comm)
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
     int many = level == MPI_THREAD_MULTIPLE ? 1 : 0;
+    comm::Waiting const waiting("the other ranks to open a file");
     if (size_of(comm) > 1) PMPI_Allreduce(MPI_IN_PLACE, &many, 1, MPI_INT, MPI_MAX, comm);
     return many != 0;
 }
@@ -49,6 +51,7 @@ bool within_world(MPI_Group group)
 
 MPI_Comm duplicate(MPI_Comm comm)
 {
+    comm::Waiting const waiting("the other ranks to open a file");
     MPI_Comm copy = MPI_COMM_NULL;
     PMPI_Comm_dup(comm, &copy);
     PMPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
@@ -111,6 +114,7 @@ std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
         if (!benches_[0]) benches_[0] = std::make_shared<Bench>();
         return benches_[0];
     }
+    comm::Waiting const waiting("the other ranks to open a file");
     // A bench is free when no rank has a file on it any more.
     std::array<char, benches> taken = {};
     for (std::size_t i = 0; i < benches; ++i) taken[i] = benches_[i].use_count() > 1 ? 1 : 0;
@@ -127,6 +131,7 @@ std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
 void Seat::settle(Bench& bench) const
 {
     if (bench.comm != MPI_COMM_NULL) return;
+    comm::Waiting const waiting("the other ranks' first access");
     if (lasting_ != MPI_COMM_NULL)
         PMPI_Comm_dup(lasting_, &bench.comm);
     else

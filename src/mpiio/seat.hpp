@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/state.hpp"
+#include "comm/watchdog.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
@@ -53,11 +54,15 @@ public:
     /// Gives the bench its communicator. Collective over the seat's ranks.
     void settle(Bench& bench) const;
 
+    /// Kept with the communicator, so that files that come and go do not start one each.
+    void keep(std::shared_ptr<comm::Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
+
 private:
     Seat(MPI_Comm comm, MPI_Comm lasting, bool many_threads);
 
     static constexpr std::size_t benches = 16;
 
+    std::shared_ptr<comm::Watchdog> watchdog_;
     bool many_threads_;
     std::mutex mutex_;
     MPI_Group group_ = MPI_GROUP_NULL;

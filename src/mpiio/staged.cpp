@@ -306,6 +306,7 @@ int OpenFile::flush(bool durable)
 {
     if (first_handle_ ? !is_staged() : !has_stage()) return MPI_SUCCESS;
     Within const within;
+    watch("sync");
     std::lock_guard const lock(log());
     if (!first_handle_) staging().advance();
     auto const status = first_handle_ ? spill(0, pattern::no_offset) : staging().flush(durable);
@@ -316,6 +317,7 @@ int OpenFile::settle()
 {
     if (!has_stage()) return MPI_SUCCESS;
     Within const within;
+    watch("set_view");
     std::array<std::int64_t, 2> values = {fits_stage() ? 1 : 0, reopen_ ? 0 : 1};
     {
         std::lock_guard const lock(log());

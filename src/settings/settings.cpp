@@ -217,7 +217,7 @@ std::vector<Row> const& table()
         bool_row("devnull", "gather, but do not write", &Options::devnull),
         bool_row("check", "check that ranks pass the same arguments and do not overlap", &Options::check),
         {"timeout", "a number of seconds, not negative",
-         "seconds to wait for other ranks before aborting (default 0: for ever)",
+         "seconds to wait for other ranks before aborting the job (default 3600; 0: for ever)",
          [](Options& options, std::string const& text) {
              auto const value = number<double>(text);
              if (!value || !(*value >= 0)) return false;

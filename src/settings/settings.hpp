@@ -27,6 +27,9 @@ struct Settings {
     [[nodiscard]] std::vector<Line> lines() const;
 };
 
+/// TAPIOCA_TIMEOUT where nothing is set: long enough for a rank that is merely late, and short of a lost day.
+inline constexpr double default_timeout = 3600;
+
 /// Environment beats hints, hints beat code. `environment` and `hints` may hold foreign names, which are
 /// ignored; an unknown name of ours, or a bad value, is an error that names the nearest valid one.
 core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs const& environment);

@@ -40,6 +40,8 @@ bad_arguments() {
     refused 2 "only with --mpi openmpi" "$tool" 2x1 --mpi mpich --io ompio -- true
     refused 2 "--ssd big: expected a size" "$tool" 2x1 --ssd big -- true
     refused 2 "--shared $work/none: no such directory" "$tool" 2x1 --shared "$work/none" -- true
+    refused 2 "--fail n1:gone@3: expected a host, cut or off" "$tool" 2x1 --fail n1:gone@3 -- true
+    refused 2 "--fail n2:cut@3: hosts are n0 to n1" "$tool" 2x1 --fail n2:cut@3 -- true
     refused 2 "--timeout 0: expected a number" "$tool" 2x1 --timeout 0 -- true
     refused 2 "--fs nfs: expected one of" "$tool" 4x1 --fs nfs -- true
     refused 2 "needs 3 hosts" "$tool" 2x1 --fs gluster -- true

@@ -1,7 +1,8 @@
 // crash_worker SEED TARGET STAGE DIRECTORY: writes a staged file as the seed says, to be killed meanwhile. Each rank
 // writes its process id to DIRECTORY/pid.RANK, and to DIRECTORY/progress.RANK which calls it has begun and which have
 // returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the
-// middle.
+// middle, or does what CRASH_WAY says: segv, abort (MPI's), exit. CRASH_PAUSE
+// is the time between two calls in us.
 //
 // crash_worker open TARGET: opens the file and closes it; says why if it cannot.
 #include <mpi.h>
@@ -57,6 +58,16 @@ void tell_process(std::string const& directory)
     std::rename((path + ".new").c_str(), path.c_str());
 }
 
+void die()
+{
+    auto const* const way = std::getenv("CRASH_WAY");
+    std::string const name = way ? way : "kill";
+    if (name == "abort") MPI_Abort(MPI_COMM_WORLD, 3);
+    if (name == "exit") std::exit(0);
+    ::kill(::getpid(), name == "segv" ? SIGSEGV : SIGKILL);
+    ::pause();
+}
+
 void write(Scenario const& scenario, std::uint64_t seed, std::size_t number, Step& step)
 {
     auto const& call = scenario.calls[number - 1];
@@ -87,7 +98,8 @@ void run(std::uint64_t seed, std::string const& target, std::string const& stage
     for (auto const& job : scenario.jobs)
         steps.push_back(file.declare(pattern_of(job[static_cast<std::size_t>(rank)])));
     for (std::size_t number = 1; number <= scenario.calls.size(); ++number) {
-        if (dies && number > scenario.calls.size() / 2) ::kill(::getpid(), SIGKILL);
+        if (dies && number > scenario.calls.size() / 2) die();
+        if (auto const* const pause = std::getenv("CRASH_PAUSE")) ::usleep(static_cast<useconds_t>(std::atoi(pause)));
         diary.begin(number);
         auto const& call = scenario.calls[number - 1];
         switch (call.kind) {
@@ -124,7 +136,7 @@ int main(int argc, char** argv)
     int result = 0;
     if (argc == 3 && std::strcmp(argv[1], "open") == 0)
         result = open_only(argv[2]);
-    else if (argc == 5)
+    else if (argc >= 5)  // more is a mark to find the process by
         run(std::strtoull(argv[1], nullptr, 10), argv[2], argv[3], argv[4]);
     else
         result = 2;

@@ -168,6 +168,41 @@ void outlives_mpi()
     if (rank == 0) require_contents("outlives", ranks);
 }
 
+std::size_t entries(char const* directory)
+{
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator{}));
+}
+
+/// One thread more as long as a file or its communicator is there, and only where somebody may be waited for.
+void has_one_watchdog()
+{
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    {  // what MPI starts by itself is there after this
+        auto options = small_buffers();
+        options.timeout = 0;
+        File::open(comm, "watched", Mode::create, options).close();
+    }
+    auto const before = entries("/proc/self/task");
+    File::open(MPI_COMM_SELF, "alone" + std::to_string(rank_in(comm)), Mode::create, small_buffers()).close();
+    require(entries("/proc/self/task") == before, "a thread for a rank that is alone");
+    auto file = File::open(comm, "watched", Mode::create, small_buffers());
+    require(entries("/proc/self/task") == before + 1, "no watchdog");
+    auto other = File::open(MPI_COMM_WORLD, "watched as well", Mode::create, small_buffers());
+    auto step = file.declare(blocks(comm));
+    auto const data = letters(comm);
+    for (int i = 0; i < 3; ++i) {
+        step.write(0, data);
+        step.finish();
+    }
+    require(entries("/proc/self/task") == before + 1, "more than one watchdog");
+    file.close();
+    MPI_Finalize();  // with a file open
+    require(entries("/proc/self/task") <= before, "the watchdog outlives MPI");
+}
+
 void never_closed()
 {
     MPI_Init(nullptr, nullptr);
@@ -248,12 +283,6 @@ void thread_multiple()
     MPI_Finalize();  // drops what is kept with the communicators, from MPI's own callbacks
 }
 
-std::size_t entries(char const* directory)
-{
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator{}));
-}
-
 void leaves_nothing_behind()
 {
     MPI_Init(nullptr, nullptr);
@@ -323,6 +352,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"after_finalize", after_finalize},
     {"c_around_mpi", c_around_mpi},
     {"outlives_mpi", outlives_mpi},
+    {"has_one_watchdog", has_one_watchdog},
     {"never_closed", never_closed},
     {"freed_communicator", freed_communicator},
     {"several_communicators", several_communicators},

@@ -1,6 +1,10 @@
 // Exchange with threads as ranks: agreeing on errors, learning a step's direction, and losing patience.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "support/thread_ranks.hpp"
 
 namespace tapioca::test {
@@ -60,20 +64,27 @@ TEST(Protocol, RanksWithoutDataLearnTheDirectionFromTheOthers)
     });
 }
 
-struct GaveUp {};
+/// Ends the wait in place of the job.
+struct Bitten {
+    std::atomic<bool> over = false;
+    std::string for_what;
+    comm::Watchdog dog{[this](comm::Late const& late) {
+        for_what = late.what;
+        over = true;
+    }};
+};
 
 TEST(Protocol, LosesPatienceWithARankThatNeverComes)
 {
     on_threads(2, {}, [](Seat& seat, int rank) {
         if (rank == 1) return;
-        seat.patience.timeout_s = 0.05;
-        std::string for_what;
-        seat.patience.give_up = [&](std::string const& what) {
-            for_what = what;
-            throw GaveUp{};
-        };
-        EXPECT_THROW((void)seat.exchange.agree({}, seat.patience), GaveUp);
-        EXPECT_NE(for_what.find("other ranks"), std::string::npos) << for_what;
+        std::string const file = "some file";
+        comm::wait_on({0.05, 0, 2, "declare", &file});
+        Bitten bitten;
+        auto const began = std::chrono::steady_clock::now();
+        engine::wait_until(seat.patience, "the other ranks to arrive", [&] { return bitten.over.load(); });
+        EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
+        EXPECT_EQ(bitten.for_what, "the other ranks to arrive (declare, some file)");
     });
 }
 
@@ -90,11 +101,68 @@ TEST(Protocol, LosesPatienceWithARankThatNeverFills)
         ASSERT_TRUE(created);
         on_threads(2, scenes, [&](Seat& seat, int rank) {
             if (rank == 1) return;
-            seat.patience.timeout_s = 0.05;
-            seat.patience.give_up = [](std::string const&) { throw GaveUp{}; };
-            EXPECT_THROW((void)seat.finish(scenes[0], created->get()), GaveUp);
+            struct Over {};
+            comm::wait_on({0.05, 0, 2});
+            Bitten bitten;
+            seat.patience.nudge = [&] {
+                if (bitten.over) throw Over{};
+            };
+            EXPECT_THROW((void)seat.finish(scenes[0], created->get()), Over);
         });
     }
+}
+
+TEST(Watchdog, AddsUpWhatOneMarkStandsAndNothingElse)
+{
+    using namespace std::chrono_literals;
+    Bitten bitten;
+    comm::wait_on({0.2, 0, 2});
+    bitten.dog.look();
+    std::this_thread::sleep_for(300ms);  // no mark
+    for (int i = 0; i < 3; ++i) {
+        comm::Waiting const waiting("one after the other");
+        std::this_thread::sleep_for(100ms);
+    }
+    {
+        comm::Waiting waiting("somebody who gets on");
+        for (int i = 0; i < 3; ++i) {
+            std::this_thread::sleep_for(100ms);
+            waiting.restart();
+        }
+        waiting.pause();  // a target that stalls
+        std::this_thread::sleep_for(300ms);
+        waiting.go_on();
+    }
+    comm::wait_on({0.2, 0, 1});
+    {
+        comm::Waiting const waiting("nobody, since there is nobody");
+        std::this_thread::sleep_for(300ms);
+    }
+    comm::wait_on({0, 0, 2});
+    {
+        comm::Waiting const waiting("somebody, for ever");
+        std::this_thread::sleep_for(300ms);
+    }
+    EXPECT_FALSE(bitten.over) << bitten.for_what;
+    comm::wait_on({0.2, 0, 2});
+    bitten.dog.look();
+    comm::Waiting const outer("outer");
+    comm::Waiting const inner("inner");
+    std::this_thread::sleep_for(400ms);
+    EXPECT_TRUE(bitten.over);
+    EXPECT_EQ(bitten.for_what, "inner");
+}
+
+TEST(Watchdog, LooksSoonerWhenATimeOutGetsShorter)
+{
+    comm::wait_on({3600, 0, 2});
+    Bitten bitten;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it has looked, and sleeps
+    comm::wait_on({0.05, 0, 2});
+    bitten.dog.look();
+    comm::Waiting const waiting("somebody");
+    for (int i = 0; i < 100 && !bitten.over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(bitten.over);
 }
 
 }  // namespace
