@@ -66,7 +66,6 @@ struct Scenario {
     std::string place;  ///< column of the table: declared, drop-in, staged
     std::function<void(Trial&)> body;
     bool writes = true;
-    bool memory = true;  ///< whether the n-th allocation is made to fail, too
 };
 
 /// Runs all scenarios with all faults as the command line says. The process's exit status.
