@@ -96,6 +96,46 @@ TEST(MemoryFile, IsNotTakenForWhatOthersPutInItsPlace)
     place.expect_victim_untouched();
 }
 
+/// The tier of another, where somebody is quick: just before a rank attaches, another file of ours gets the name.
+class SwappingTier final : public machine::Tier {
+public:
+    SwappingTier(machine::Tier const& tier, std::string bait) : Tier(tier.traits()), tier_(tier), bait_(std::move(bait))
+    {
+    }
+    [[nodiscard]] core::Result<machine::Mapping> create(std::uint64_t bytes) const override
+    {
+        return tier_.create(bytes);
+    }
+    [[nodiscard]] core::Result<machine::Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    {
+        if (rank() == 1) {
+            EXPECT_TRUE(as_nobody([&] { return ::rename(bait_.c_str(), name.c_str()) == 0; }));
+        }
+        return tier_.attach(name, bytes);
+    }
+
+private:
+    machine::Tier const& tier_;
+    std::string bait_;
+};
+
+TEST(MemoryFile, IsNotTakenForAnotherFileOfOursThatGotItsName)
+{
+    if (!is_root()) GTEST_SKIP() << needs_root;
+    if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
+    SharedPlace const place(false);
+    constexpr std::size_t bytes = 4096;
+    if (rank() == 0) {
+        write_plain(place.path("bait"), stream(3, bytes));
+        ::chmod(place.path("bait").c_str(), 0600);
+    }
+    barrier();
+    auto const tier = ssd(place);
+    auto const mapping = engine::share(MPI_COMM_WORLD, SwappingTier(*tier, place.path("bait")), bytes);
+    ASSERT_FALSE(mapping);
+    expect_parts(mapping.error().text, {"another file has this name by now"});
+}
+
 TEST(MemoryFile, IsReadableByNobodyElseWhateverTheUmask)
 {
     if (!is_root()) GTEST_SKIP() << needs_root;
