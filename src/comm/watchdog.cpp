@@ -173,6 +173,7 @@ Watchdog::Watchdog(std::function<void(Late const&)> bite) : bite_(std::move(bite
     pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
     try {
         thread_ = std::thread([this] { run(); });
+        pthread_setname_np(thread_.native_handle(), "tapioca-watch");
     } catch (std::system_error const&) {
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw;

@@ -11,7 +11,7 @@ mpi=("$@")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-lost-host.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
-timeout=2 after=3 slack=8
+timeout=2 slack=8
 fail() { echo "lost_host_test: $case: $*" >&2; grep -v "0x[0-9a-f]*\]$" out | tail -n 40 >&2; exit 1; }
 
 # An SSD outlives its host here, as in stage_crash_test.sh.
@@ -32,8 +32,16 @@ now() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
 run_and_lose() { # COMMAND...: one host is lost; TOOK is how long after that the last rank ended, in ms
     local job lost='' status=0 i
-    box 3x2 "--fail n2:$how@$after" env TAPIOCA_TIMEOUT=$timeout "$@" >out 2>&1 </dev/null &
+    box 3x2 "--fail n2:$how@$PWD/now" env TAPIOCA_TIMEOUT=$timeout "$@" >out 2>&1 </dev/null &
     job=$!
+    # Not before the library is at work: nobody watches MPI_Init.
+    for ((i = 0; i < 600; ++i)); do
+        [ ! -e at_work ] && ! grep -qs "r 1$" d/progress.0 || break
+        [ -e /proc/$job ] || break
+        sleep 0.05
+    done
+    sleep 0.$((RANDOM % 10))
+    : >now
     for ((i = 0; i < 600; ++i)); do
         [ -n "$lost" ] || ! grep -q "n2 is lost" out || lost=$(now)
         [ -z "$lost" ] || [ "$(ranks_left)" -ne 0 ] || break
