@@ -113,6 +113,8 @@ core::Result<Request> decode_subarray(Request request, Entry const& entry, Numbe
     if (variable.layouts().size() != 1 || variable.bytes() != entry.data_bytes)
         return bad("a subarray and its data differ in size");
     request.layout = variable.layouts().front();
+    if (static_cast<std::uint64_t>(request.layout.end()) >= most_bytes)
+        return bad("a subarray that no program can have declared");
     return request;
 }
 

@@ -226,6 +226,7 @@ TEST(StageFormat, CraftedSubarraysAreRefused)
                 << number << " " << value;
     EXPECT_TRUE(Crafted(variable).with_number(1, -8).is_refused());
     EXPECT_TRUE(Crafted(variable).with_number(1, INT64_MAX).is_refused());
+    EXPECT_TRUE(Crafted(variable).with([](Entry& e) { e.offset = std::int64_t{1} << 62; }).is_refused());
 }
 
 TEST(StageFormat, CraftedLayoutsAreRefused)
