@@ -39,7 +39,7 @@ setup_build() {
     shift
     mkdir -p build
     echo "building build/$name ..."
-    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name" ${setup_target:+--target "$setup_target"}; } >"$log" 2>&1 ||
+    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name" ${setup_target:+--target $setup_target}; } >"$log" 2>&1 ||
         { tail -n 60 "$log" >&2; setup_fail "building $name failed: the whole log is $log"; }
     echo "building build/$name: $((SECONDS - start)) s"
 }

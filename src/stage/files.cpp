@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/interrupt.hpp"
 #include "stage/leftovers.hpp"
 
 #ifndef MADV_POPULATE_READ
@@ -47,7 +48,8 @@ core::Result<Whereabouts> find_directory_of(std::string const& path)
     auto const slash = path.rfind('/');
     auto const directory = slash == path.npos ? "." : path.substr(0, slash + (slash == 0 ? 1 : 0));
     bool const own = is_job_directory(directory);
-    Descriptor opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (own ? O_NOFOLLOW : 0)));
+    Descriptor opened(core::uninterrupted(
+        [&] { return ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (own ? O_NOFOLLOW : 0)); }));
     if (!opened && own && errno == ENOTDIR) return not_ours(directory);
     bool const too_many = !opened && (errno == EMFILE || errno == ENFILE);  // looking and removing need no descriptor
     if (!opened && !too_many) return core::fail_errno(errno, path);
@@ -125,7 +127,8 @@ core::Result<std::string> directory_of(std::string const& parent, Identity const
 
 core::Result<std::string> make_directory(std::string const& parent, Identity const& identity)
 {
-    Descriptor const where(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Descriptor const where(
+        core::uninterrupted([&] { return ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     if (!where) return core::fail_errno(errno, parent);
     auto const name = "tapioca-" + to_hex(identity);
     auto const found_path = directory_of(parent, identity);
@@ -181,8 +184,9 @@ core::Result<Descriptor> create_private(std::string const& path)
 {
     auto const where = find_directory_of(path);
     if (!where) return tl::unexpected(where.error());
-    Descriptor file(
-        ::openat(where->at(), where->name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Descriptor file(core::uninterrupted([&] {
+        return ::openat(where->at(), where->name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }));
     if (!file) return core::fail_errno(errno, path);
     return file;
 }
@@ -191,8 +195,10 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
 {
     auto const where = find_directory_of(path);
     if (!where) return tl::unexpected(where.error());
-    Descriptor file(::openat(where->at(), where->name.c_str(),
-                             (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    Descriptor file(core::uninterrupted([&] {
+        return ::openat(where->at(), where->name.c_str(),
+                        (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    }));
     if (!file && errno == ENXIO) return core::fail(Errc::io, path + ": not a plain file");  // a socket
     if (!file) return core::fail_errno(errno, path);
     struct stat found = {};

@@ -127,9 +127,14 @@ bool Stage::take_warning()
 
 core::Status Stage::remove(bool first)
 {
-    auto status = first ? writer_.check_place() : core::Status();
-    if (first && status) status = remove_log(writer_.place());
-    auto const beside = overflow_ ? remove_log(overflow_place_) : core::Status();
+    // Each once more if it fails: nobody will come back for what is left.
+    auto const twice = [](auto const& attempt) {
+        auto const status = attempt();
+        return status ? status : attempt();
+    };
+    auto status = first ? twice([&] { return writer_.check_place(); }) : core::Status();
+    if (first && status) status = twice([&] { return remove_log(writer_.place()); });
+    auto const beside = overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
     return status ? beside : status;
 }
 

@@ -285,6 +285,19 @@ EXPORTED int open(char const* path, int flags, ...)
     return fd;
 }
 
+EXPORTED int openat(int directory, char const* path, int flags, ...)
+{
+    static auto* const real = next<int(int, char const*, int, ...)>("openat");
+    va_list list;
+    va_start(list, flags);
+    auto const mode = static_cast<mode_t>(va_arg(list, int));
+    va_end(list);
+    bool const ours = state.armed && state.inside > 0 && is_ours(CALLER);
+    int const fd = done(ours && faulty(Op::open), [&] { return real(directory, path, flags, mode); });
+    if (ours && fd >= 0 && (flags & O_CREAT) && (flags & O_EXCL)) note_made(directory, path);
+    return fd;
+}
+
 EXPORTED int close(int fd)
 {
     static auto* const real = next<int(int)>("close");
@@ -381,6 +394,18 @@ EXPORTED int unlink(char const* path) noexcept
 {
     static auto* const real = next<int(char const*)>("unlink");
     return done(faulty(Op::name, CALLER), [&] { return real(path); });
+}
+
+EXPORTED int unlinkat(int directory, char const* path, int flags) noexcept
+{
+    static auto* const real = next<int(int, char const*, int)>("unlinkat");
+    return done(faulty(Op::name, CALLER), [&] { return real(directory, path, flags); });
+}
+
+EXPORTED int linkat(int from_directory, char const* from, int directory, char const* to, int flags) noexcept
+{
+    static auto* const real = next<int(int, char const*, int, char const*, int)>("linkat");
+    return done(faulty(Op::name, CALLER), [&] { return real(from_directory, from, directory, to, flags); });
 }
 
 EXPORTED int rename(char const* from, char const* to) noexcept

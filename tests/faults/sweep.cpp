@@ -46,7 +46,7 @@ std::vector<Fault> all_faults()
 
 struct Arguments {
     std::string directory = "sweep";
-    std::string scenario;  ///< only those whose name begins so
+    std::string scenario;  ///< only that
     std::string fault;     ///< only those whose description begins so
     std::string faults;    ///< only those of io, or of memory
     std::string journal;   ///< what was tried and what came of it; a second run goes on behind the last case there
@@ -128,7 +128,7 @@ public:
     int run()
     {
         for (auto const& scenario : scenarios_)
-            if (scenario.name.starts_with(a_.scenario)) run(scenario);
+            if (a_.scenario.empty() || scenario.name == a_.scenario) run(scenario);
         print_end();
         MPI_Comm_free(&everybody_);
         return total_.wrong == 0 ? 0 : 1;
@@ -393,6 +393,13 @@ void Trial::disarm()
 
 int sweep(int argc, char** argv, std::vector<Scenario> const& scenarios)
 {
+    if (argc == 2 && std::string(argv[1]) == "--list") {
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        for (auto const& scenario : scenarios)
+            if (rank == 0) std::printf("%s\n", scenario.name.c_str());
+        return 0;
+    }
     return Sweep(parse(argc, argv), scenarios).run();
 }
 

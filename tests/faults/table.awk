@@ -2,8 +2,8 @@
 # job: `ended` (a file) lists those that did so with a line that says why; the others are wrong.
 BEGIN { FS = "\t" }
 FILENAME == ended { said[$0] = 1; next }
-{ key = FILENAME SUBSEP $2 SUBSEP $3 SUBSEP $4 SUBSEP $5 SUBSEP $6; short = $2 "\t" $3 "\t" $4 "\t" $5 "\t" $6 }
-$1 == "begin" { open[key] = $4; place[key] = $2; text[key] = FILENAME "\t" short; next }
+{ name = FILENAME; sub(/.*\//, "", name); key = name SUBSEP $2 SUBSEP $3 SUBSEP $4 SUBSEP $5 SUBSEP $6; short = $2 "\t" $3 "\t" $4 "\t" $5 "\t" $6 }
+$1 == "begin" { open[key] = $4; place[key] = $2; text[key] = name "\t" short; next }
 { result = $1; fault = $4; where = $2; delete open[key] }
 result != "unreached" { count(fault, where, result) }
 END {

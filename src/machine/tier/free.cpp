@@ -105,7 +105,7 @@ std::optional<std::uint64_t> node_free_bytes(unsigned node, std::string const& r
 std::uint64_t directory_free_bytes(std::string const& directory)
 {
     struct statvfs info = {};
-    if (::statvfs(directory.c_str(), &info) != 0) return UINT64_MAX;  // not known: allocating will tell
+    if (::statvfs(directory.c_str(), &info) != 0) return std::uint64_t{1} << 62;  // not known: allocating will tell
     return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
