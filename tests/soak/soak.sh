@@ -62,12 +62,15 @@ parse() {
 # ---- what a job is --------------------------------------------------------------------------------------------------
 
 pick() { # N: picked, from 0 to N-1
-    dice=$((dice * 6364136223846793005 + 1442695040888963407))
-    picked=$((((dice >> 33) & 0x3fffffff) % $1))
+    local z
+    dice=$((dice - 7046029254386353131)) # splitmix64
+    z=$(((dice ^ ((dice >> 30) & 0x3ffffffff)) * -4658895280553007687))
+    z=$(((z ^ ((z >> 27) & 0x1fffffffff)) * -7723592293110705685))
+    picked=$((((z >> 31) & 0x7fffffff) % $1))
 }
 
 describe() { # SEED
-    seed=$1 dice=$((seed * 2862933555777941757 + 3037000493))
+    seed=$1 dice=$((seed * 2862933555777941757))
     mpi=openmpi interface=declared place=here shape='' trouble=none io=''
     [ $((seed % 2)) -eq 0 ] || mpi=mpich
     pick 5; [ "$picked" -ne 0 ] || interface=dropin
@@ -205,7 +208,7 @@ nothing_left() {
         done
         [ -z "$(rank_pids)" ] || { wrong hangs "processes are left: $(rank_pids)"; kill -KILL $(rank_pids) 2>/dev/null || true; }
         if [ ${#left[@]} -gt 0 ]; then
-            if [ $trouble = kill ]; then forgotten "${left[@]}"; else wrong shared_memory "left in memory: ${left[*]}"; rm -f "${left[@]}"; fi
+            if [ -n "$died" ]; then forgotten "${left[@]}"; else wrong shared_memory "left in memory: ${left[*]}"; rm -f "${left[@]}"; fi
         fi
         while read -r found; do
             wrong files_left "a log is left in memory: $found"
@@ -214,12 +217,14 @@ nothing_left() {
     fi
     while read -r found; do
         # As above: buffers on a tier that a killed rank had made and not yet shown to the others.
-        if [ $trouble = kill ] && [[ $found =~ /tapioca-[0-9]+-[0-9a-f]{16}$ ]]; then echo "left_by_killed 1" >>notes; continue; fi
+        if [ -n "$died" ] && [[ $found =~ /tapioca-[0-9]+-[0-9a-f]{16}$ ]]; then echo "left_by_killed 1" >>notes; continue; fi
         wrong files_left "left: $found"
     done < <(find stage tier ssd-* -mindepth 1 -type f 2>/dev/null; ls -d file-*.tapioca* 2>/dev/null || true)
-    [ $trouble = kill ] || while read -r found; do wrong files_left "left: $found"; done < <(
+    [ -n "$died" ] || while read -r found; do wrong files_left "left: $found"; done < <(
         find stage tier ssd-* -mindepth 1 -type d 2>/dev/null)
 }
+
+failed_without_reason() { grep -q ^WRONG err || wrong mismatches "the job failed with status $status"; }
 
 run_job() ( # SEED: in a directory of its own; its notes are its account
     describe "$1"
@@ -240,18 +245,31 @@ $interface 1
 $place 1" >>notes
     sed -n 's/^account //p' out | tr ' =' '\n ' >>notes
     sed -n 's/^came_true /kind: /p' out | tr ' ' '_' | sed 's/$/ 1/' >>notes
+    died=''
+    [ $trouble != kill ] || died=1
     case $trouble,$status in
     *,124) wrong hangs "the job hangs" ;;
+    fault,[1-9]*) # without memory to take part in a call, a rank ends the job, and says so
+        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in .*: aborting the job' err && grep -q '^fault memory' out; then
+            died=1
+            echo "faults 1
+came_true 1
+kind:_memory_ENOMEM 1
+aborts 1" >>notes
+        else
+            failed_without_reason
+        fi ;;
     kill,0) wrong mismatches "the job succeeded without one of its ranks" ;;
     kill,*) echo "kills 1" >>notes ;;
     *,0) ;;
-    *) grep -q ^account out || wrong mismatches "the job failed with status $status" ;;
+    *) failed_without_reason ;;
     esac
     ! grep -q ^WRONG err || { grep ^WRONG err >>failures; grep -q ^account out || echo "mismatches 1" >>notes; }
     recover
     nothing_left
     "$bin/soak_check" "$seed" "$ranks" $interface $place $trouble . >checked 2>>failures || echo "mismatches 1" >>notes
-    sed -n 's/^checked bytes=\([0-9]*\).*/compared \1/p' checked >>notes
+    sed -n 's/^checked.* bytes=\([0-9]*\).*/compared \1/p' checked >>notes
+    grep -q ^account out || sed -n 's/^checked files=\([0-9]*\).*/files \1/p' checked >>notes
     [ -s failures ] || exit 0
     report_failure
     exit 1
@@ -297,7 +315,7 @@ rows() { # LABEL<tab>VALUE
         "bytes written" "$(megabytes written)" \
         "bytes read and compared" "$(megabytes read); of files in the end $(megabytes compared)" \
         "faults injected" "$(of faults), came true $(of came_true)${kinds:+: $kinds}" \
-        "errors returned" "$(of errors), the same on all ranks" \
+        "errors returned" "$(of errors), the same on all ranks; jobs that a rank without memory ended, saying so: $(of aborts)" \
         "ranks killed" "$(of kills); files recovered $(of recovered); memory left for the next job $(of left_by_killed)" \
         "mismatches" "$(of mismatches)" \
         "leaks" "memory $(of memory), descriptors $(of descriptors), threads $(of threads), shared memory $(of shared_memory), files $(of files_left)" \
@@ -315,38 +333,41 @@ write_markdown() {
 }
 
 one() { # SEED
-    : >"$work/job-notes"
     run_job "$1" || failed=$((failed + 1))
     if [ -e "$work/notes" ]; then collect "$work/notes"; rm "$work/notes"; elif [ -e "$work/job/notes" ]; then collect "$work/job/notes"; fi
 }
 
-if [ "${1:-}" = --recover-in-box ]; then # MPI LIB SHAPE BIN FILE: in the job's directory
-    mpi=$2 lib=$3 io=''
-    in_box "$4" "$5/tapioca-recover" "{shared}/$6"
-    exit
-fi
+main() {
+    if [ "${1:-}" = --recover-in-box ]; then # MPI LIB SHAPE BIN FILE: in the job's directory
+        mpi=$2 lib=$3 io=''
+        in_box "$4" "$5/tapioca-recover" "{shared}/$6"
+        return
+    fi
 
-parse "$@"
-unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING TAPIOCA_TIMEOUT
-work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-soak.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-mkfifo "$work/nobody" && exec 9<>"$work/nobody" # where nothing ever comes
-failed=0 told=0 SECONDS=0
-if [ -n "$seeds" ]; then
-    first=${seeds%% *}
-    for seed in $seeds; do one "$seed"; done
-else
-    first=$((RANDOM * 32768 + RANDOM))
-    for ((next = first; SECONDS < minutes * 60; ++next)); do
-        one $next
-        if [ $((SECONDS - told)) -ge 30 ]; then
-            told=$SECONDS
-            echo "$((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))  $(of jobs) jobs, $(megabytes written) written," \
-                "$(of came_true) faults, $(of kills) kills, $failed failed"
-        fi
-    done
-fi
-echo
-rows | awk -F'\t' '{ printf "%-24s %s\n", $1, $2 }'
-[ -z "$markdown" ] || write_markdown
-[ "$failed" -eq 0 ]
+    parse "$@"
+    unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING TAPIOCA_TIMEOUT
+    work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-soak.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    mkfifo "$work/nobody" && exec 9<>"$work/nobody" # where nothing ever comes
+    failed=0 told=0 SECONDS=0
+    if [ -n "$seeds" ]; then
+        first=${seeds%% *}
+        for seed in $seeds; do one "$seed"; done
+    else
+        first=$((RANDOM * 32768 + RANDOM))
+        for ((next = first; SECONDS < minutes * 60; ++next)); do
+            one $next
+            if [ $((SECONDS - told)) -ge 30 ]; then
+                told=$SECONDS
+                echo "$((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))  $(of jobs) jobs, $(megabytes written) written," \
+                    "$(of came_true) faults, $(of kills) kills, $failed failed"
+            fi
+        done
+    fi
+    echo
+    rows | awk -F'\t' '{ printf "%-24s %s\n", $1, $2 }'
+    [ -z "$markdown" ] || write_markdown
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"; exit # read to here before anything runs, so that the script may change meanwhile
