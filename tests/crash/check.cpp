@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <unordered_map>
 
 #include "crash/scenario.hpp"
+#include "support/file_model.hpp"
 
 namespace {
 
@@ -35,59 +35,8 @@ Progress progress_of(std::string const& directory, std::size_t rank)
     return progress;
 }
 
-/// What a file may be.
-class Model {
-public:
-    explicit Model(Bytes before) : image_(std::move(before)) {}
-
-    /// A call that returned: wins over all that is older.
-    void write(std::int64_t base, Declared const& variable, Bytes const& data)
-    {
-        apply(image_, base, variable, data);
-        each(base, variable, data, [&](std::size_t at, std::byte) { maybe_.erase(at); });
-    }
-    /// One that did not return.
-    void begin(std::int64_t base, Declared const& variable, Bytes const& data)
-    {
-        each(base, variable, data, [&](std::size_t at, std::byte value) {
-            maybe_[at].push_back(value);
-            most_ = std::max(most_, at + 1);
-        });
-    }
-    /// The first byte that cannot be, or -1.
-    [[nodiscard]] std::int64_t first_wrong(Bytes const& file) const
-    {
-        if (file.size() < image_.size()) return static_cast<std::int64_t>(file.size());
-        for (std::size_t i = 0; i < file.size(); ++i)
-            if (!allows(i, file[i])) return static_cast<std::int64_t>(i);
-        return -1;
-    }
-    [[nodiscard]] std::size_t open_bytes() const { return maybe_.size(); }
-
-private:
-    template <class Visit>
-    static void each(std::int64_t base, Declared const& variable, Bytes const& data, Visit const& visit)
-    {
-        std::size_t from = 0;
-        for (auto const& extent : variable.extents)
-            for (std::int64_t i = 0; i < extent.length; ++i, ++from)
-                visit(static_cast<std::size_t>(base + extent.offset + i), data[from]);
-    }
-    [[nodiscard]] bool allows(std::size_t at, std::byte value) const
-    {
-        if (at < image_.size() ? value == image_[at] : at < most_ && value == std::byte{}) return true;
-        auto const found = maybe_.find(at);
-        return found != maybe_.end() &&
-               std::find(found->second.begin(), found->second.end(), value) != found->second.end();
-    }
-
-    Bytes image_;
-    std::unordered_map<std::size_t, std::vector<std::byte>> maybe_;
-    std::size_t most_ = 0;  ///< where the file may end
-};
-
 /// Adds the writes of one call.
-void add_call(Model& model, Scenario const& scenario, std::uint64_t seed, std::size_t number,
+void add_call(FileModel& model, Scenario const& scenario, std::uint64_t seed, std::size_t number,
               std::vector<Progress> const& progress)
 {
     auto const& call = scenario.calls[number - 1];
@@ -130,7 +79,7 @@ int main(int argc, char** argv)
     }
     auto const scenario = scenario_of(seed, static_cast<int>(ranks), "");
     if (!opened && scenario.create && file.empty()) return std::puts("0 0"), 0;  // killed while opening
-    Model model(opened && scenario.create ? Bytes() : before);
+    FileModel model(opened && scenario.create ? Bytes() : before);
     for (std::size_t number = 1; number <= scenario.calls.size(); ++number)
         add_call(model, scenario, seed, number, progress);
     auto const wrong = model.first_wrong(file);

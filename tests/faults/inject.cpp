@@ -187,6 +187,28 @@ std::string describe(Fault const& fault)
     return std::string(name(fault.op)) + " " + what;
 }
 
+std::vector<Fault> all_faults()
+{
+    std::vector<Fault> faults;
+    auto const add = [&](Op op, std::initializer_list<int> errors, std::initializer_list<Kind> kinds = {}) {
+        for (int const error : errors) faults.push_back({op, Kind::error, error, 0});
+        for (auto const kind : kinds) faults.push_back({op, kind, kind == Kind::stays ? ENOSPC : 0, 0});
+    };
+    add(Op::open, {EMFILE, EACCES, ENOSPC, EIO, EINTR});
+    add(Op::close, {EIO, ENOSPC, EDQUOT, EINTR});
+    add(Op::write, {ENOSPC, EIO, EDQUOT, EINTR, EAGAIN}, {Kind::stays, Kind::half, Kind::nothing, Kind::stall});
+    add(Op::read, {EIO, EINTR, EAGAIN}, {Kind::half, Kind::stall, Kind::truncate});
+    add(Op::sync, {EIO, ENOSPC, EDQUOT, EINTR}, {Kind::stall});
+    add(Op::room, {ENOSPC, EIO, EDQUOT, EINTR, EOPNOTSUPP}, {Kind::stays});
+    add(Op::map, {ENOMEM});
+    add(Op::name, {EIO, ENOSPC, EACCES});
+    add(Op::look, {EIO});
+    add(Op::lock, {EINTR, ENOLCK});
+    add(Op::thread, {EAGAIN});
+    add(Op::memory, {ENOMEM});
+    return faults;
+}
+
 void arm(Fault const& fault)
 {
     if (state.codes == 0) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tapioca::faults {
 
@@ -29,6 +30,8 @@ struct Fault {
     int at = 0;  ///< 0: none
 };
 std::string describe(Fault const& fault);
+/// Every way in which a kind of call may fail; `at` is 0.
+std::vector<Fault> all_faults();
 
 /// From now on until disarm(). Local, like all of these.
 void arm(Fault const& fault);

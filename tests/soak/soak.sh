@@ -1,0 +1,373 @@
+#!/usr/bin/env bash
+# soak.sh [OPTIONS] [MINUTES]: random jobs until the time is over, and a closing account. ./test-soak builds what it needs.
+#
+# A job is all that its seed says: here the MPI (even seeds Open MPI, odd ones MPICH), the interface, the hosts, the number
+# of ranks and whether something goes wrong; in tests/soak/script.cpp the settings, patterns and calls.
+# shellcheck disable=SC2016
+set -euo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+root=$(readlink -f "$here/../..")
+
+usage() {
+    cat <<'END'
+usage: ./test-soak [OPTIONS] [MINUTES]
+
+Random jobs for MINUTES [30], under Open MPI and MPICH: 1 to 6 ranks, random patterns, settings, files and calls; through the
+declared interface and the drop-in library; on this host and on hosts in a box; with faults of system calls and killed
+ranks. Every byte read, and every file in the end, is compared with a model; after each job nothing may be left.
+
+  --seed S         one job again; --seeds "S T ..." some
+  --markdown FILE  puts the account between the lines <!-- soak --> and <!-- /soak --> of FILE
+  --keep DIR       directories of jobs that failed go there [build/soak]
+  --build DIR      where openmpi/bin and mpich/bin are; nothing is installed or built then
+  --openmpi DIR, --mpich DIR    or the two trees one by one; jobs of an MPI without one are left out
+
+Exit status: 0 if there were no mismatches, leaks or hangs, 1 if there were, 2 for bad arguments.
+END
+}
+bad() { echo "test-soak: $*; see --help" >&2; exit 2; }
+
+parse() {
+    minutes=30 seeds='' markdown='' keep=$root/build/soak
+    declare -gA tree=()
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --help | -h) usage; exit 0 ;;
+        --seed | --seeds | --markdown | --keep | --build | --openmpi | --mpich)
+            [ $# -gt 1 ] || bad "$1 needs a value"
+            case $1 in
+            --seed | --seeds) seeds=$2 ;;
+            --markdown) markdown=$(readlink -m "$2") ;;
+            --keep) keep=$(readlink -m "$2") ;;
+            --build) tree[openmpi]=$(readlink -m "$2/openmpi") tree[mpich]=$(readlink -m "$2/mpich") ;;
+            *) tree[${1#--}]=$(readlink -m "$2") ;;
+            esac
+            shift ;;
+        -*) bad "$1: no such option" ;;
+        *) [[ $1 =~ ^[1-9][0-9]{0,4}$ ]] || bad "$1: expected a number of minutes"
+            minutes=$1 ;;
+        esac
+        shift
+    done
+    [[ $seeds =~ ^[0-9\ ]*$ ]] || bad "--seed $seeds: expected numbers"
+    if [ -n "$markdown" ]; then
+        grep -qx '<!-- soak -->' "$markdown" && grep -qx '<!-- /soak -->' "$markdown" ||
+            bad "--markdown $markdown: no lines <!-- soak --> and <!-- /soak -->"
+    fi
+    [ ${#tree[@]} -gt 0 ] || { tree[openmpi]=$root/build/openmpi; tree[mpich]=$root/build/mpich; }
+    local mpi
+    for mpi in "${!tree[@]}"; do [ -x "${tree[$mpi]}/bin/soak_declared" ] || bad "${tree[$mpi]}/bin/soak_declared is not there"; done
+}
+
+# ---- what a job is --------------------------------------------------------------------------------------------------
+
+pick() { # N: picked, from 0 to N-1
+    local z
+    dice=$((dice - 7046029254386353131)) # splitmix64
+    z=$(((dice ^ ((dice >> 30) & 0x3ffffffff)) * -4658895280553007687))
+    z=$(((z ^ ((z >> 27) & 0x1fffffffff)) * -7723592293110705685))
+    picked=$((((z >> 31) & 0x7fffffff) % $1))
+}
+
+describe() { # SEED
+    seed=$1 dice=$((seed * 2862933555777941757))
+    mpi=openmpi interface=declared place=here shape='' trouble=none io=''
+    [ $((seed % 2)) -eq 0 ] || mpi=mpich
+    pick 5; [ "$picked" -ne 0 ] || interface=dropin
+    pick 6; [ "$picked" -ne 0 ] || place=box
+    pick 2; [ $place = here ] || { shape=2x2; [ "$picked" -eq 0 ] || shape=4x1; }
+    local numbers=(1 1 2 2 2 2 2 3 3 3 3 4 4 4 5 6)
+    pick ${#numbers[@]}; ranks=${numbers[picked]}
+    [ $place = here ] || ranks=4
+    pick 20
+    case $picked in 0) trouble=fault ;; 1) trouble=kill ;; esac
+    [ $trouble,$interface != fault,dropin ] || trouble=kill # faults are those of the declared interface's own program
+    [ $ranks -gt 1 ] || [ $trouble != kill ] || ranks=2
+    pick 3; [ $mpi,$interface != openmpi,dropin ] || { io=romio321; [ "$picked" -ne 0 ] || io=ompio; }
+}
+
+# ---- running one ----------------------------------------------------------------------------------------------------
+
+limit=120      # seconds after which a job hangs
+limit_killed=30 # and one that has lost a rank
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_osc='^ucx'
+
+# With the drop-in library, behind what MPICH preloads.
+preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"'
+# An SSD outlives its host here: in a directory of the host's name, mounted where the others have theirs.
+with_ssd='mount --bind "$1/ssd-$(hostname)" /run/cluster/ssd && shift && exec "$@"'
+
+launcher() { # sets `launch`: what comes before "-n RANKS PROGRAM"
+    case $mpi in
+    openmpi)
+        launch=("$(type -P mpiexec.openmpi || type -P mpiexec)" --oversubscribe --bind-to none)
+        [ -z "$io" ] || launch+=(--mca io "$io") ;;
+    mpich) launch=("$(type -P mpiexec.hydra || type -P mpiexec.mpich)" -genv LD_PRELOAD "$lib/libtapioca_mpich_shim.so") ;;
+    esac
+}
+
+in_box() { # SHAPE COMMAND...
+    local options=(--mpi $mpi)
+    [ $mpi = openmpi ] || options+=(--shim "$lib/libtapioca_mpich_shim.so")
+    [ -z "$io" ] || options+=(--io "$io")
+    "$root/tools/cluster/tapioca-cluster" "$1" "${options[@]}" --timeout $((limit + 5)) --shared "$PWD" -- \
+        unshare --mount sh -c "$with_ssd" sh '{shared}' "${@:2}"
+}
+
+start() { # the job, in the background, as a process group of its own
+    local program=("$bin/soak_declared")
+    [ $interface = declared ] || program=(sh -c "$preloaded" "$lib/libtapioca_mpiio.so" "$bin/soak_mpiio")
+    set -m
+    case $place in
+    here) "${launch[@]}" -n "$ranks" "${program[@]}" "$seed" here $trouble "$PWD" "$PWD/stage" "$PWD/tier" >out 2>err </dev/null & ;;
+    box) in_box "$shape" "${program[@]}" "$seed" box $trouble '{shared}' /run/cluster/ssd /run/cluster/ssd >out 2>err </dev/null & ;;
+    esac
+    job=$!
+    set +m
+}
+
+# The exit status of the job in `status`; 124 if it hangs.
+await() {
+    local began=$SECONDS most=$limit
+    [ $trouble != kill ] || most=$limit_killed
+    while [ -e /proc/$job ] && ! grep -q '^State:.Z' /proc/$job/status 2>/dev/null; do
+        if [ $((SECONDS - began)) -ge $most ]; then
+            hung_ranks
+            kill -TERM -- -$job 2>/dev/null || true
+            sleep 2
+            kill -KILL -- -$job 2>/dev/null || true
+            wait $job 2>/dev/null || true
+            [ $place = box ] || kill -KILL $(rank_pids) 2>/dev/null || true
+            status=124
+            return
+        fi
+        read -rt 0.05 _ <&9 || true
+    done
+    status=0
+    wait $job 2>/dev/null || status=$?
+}
+
+rank_pids() { # those that are still of this job
+    local pid
+    for pid in $(cat pid.* 2>/dev/null); do
+        [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" != "$PWD" ] || echo "$pid"
+    done
+}
+
+hung_ranks() { # where ranks hang, for whoever looks
+    local pid
+    [ $place = here ] && command -v gdb >/dev/null || return 0
+    for pid in $(rank_pids); do timeout 20 gdb -p "$pid" -batch -ex 'thread apply all bt' >"stack.$pid" 2>/dev/null </dev/null || true; done
+}
+
+wrong() { # WHAT TEXT: what is counted, and told
+    echo "$1 1" >>notes
+    echo "$2" >>failures
+}
+
+# ---- what must be so afterwards -------------------------------------------------------------------------------------
+
+recover() {
+    local marker file ok
+    for marker in file-*.tapioca; do
+        [ -e "$marker" ] || continue
+        file=${marker%.tapioca}
+        [ $trouble != none ] || wrong mismatches "a job without trouble left $marker"
+        ok=0
+        case $place in
+        here) timeout 60 "$bin/tapioca-recover" "$file" >>recovered 2>&1 || ok=$? ;;
+        box) timeout 60 env -u io "$root/tests/soak/soak.sh" --recover-in-box "$mpi" "$lib" "${shape%x*}x1" "$bin" "$file" >>recovered 2>&1 || ok=$? ;;
+        esac
+        [ $ok -eq 0 ] || wrong mismatches "$file is not recovered: $(tail -n 1 recovered)"
+        echo "recovered 1" >>notes
+    done
+}
+
+# Files of memory whose maker was killed before all had it: the next job that comes by removes them, when they are old.
+forgotten() { # NAME...
+    local name
+    echo "left_by_killed $#" >>notes
+    touch -d '2 minutes ago' "$@"
+    (describe $((seed % 2 + 2)); trouble=none interface=declared place=here ranks=2
+        mkdir -p next/stage next/tier && cd next && launcher && start && await)
+    for name in "$@"; do
+        [ ! -e "$name" ] || { wrong files_left "$name is not removed by the next job"; rm -f "$name"; }
+    done
+}
+
+nothing_left() {
+    local pid left=() found
+    if [ $place = here ]; then
+        for pid in $(cat pid.* 2>/dev/null); do
+            for _ in $(seq 100); do # the launcher may be ahead of its processes
+                [ -e "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && [ -n "$(rank_pids)" ] || break
+                read -rt 0.05 _ <&9 || true
+            done
+            for found in /dev/shm/tapioca-"$pid"-*; do [ ! -e "$found" ] || left+=("$found"); done
+        done
+        [ -z "$(rank_pids)" ] || { wrong hangs "processes are left: $(rank_pids)"; kill -KILL $(rank_pids) 2>/dev/null || true; }
+        if [ ${#left[@]} -gt 0 ]; then
+            if [ -n "$died" ]; then forgotten "${left[@]}"; else wrong shared_memory "left in memory: ${left[*]}"; rm -f "${left[@]}"; fi
+        fi
+        while read -r found; do
+            wrong files_left "a log is left in memory: $found"
+            rm -rf "$(dirname "$found")"
+        done < <(grep -laF "$PWD/" /dev/shm/tapioca-*/*.meta 2>/dev/null || true)
+    fi
+    while read -r found; do
+        # As above: buffers on a tier that a killed rank had made and not yet shown to the others.
+        if [ -n "$died" ] && [[ $found =~ /tapioca-[0-9]+-[0-9a-f]{16}$ ]]; then echo "left_by_killed 1" >>notes; continue; fi
+        wrong files_left "left: $found"
+    done < <(find stage tier ssd-* -mindepth 1 -type f 2>/dev/null; ls -d file-*.tapioca* 2>/dev/null || true)
+    [ -n "$died" ] || while read -r found; do wrong files_left "left: $found"; done < <(
+        find stage tier ssd-* -mindepth 1 -type d 2>/dev/null)
+}
+
+failed_without_reason() { grep -q ^WRONG err || wrong mismatches "the job failed with status $status"; }
+
+run_job() ( # SEED: in a directory of its own; its notes are its account
+    describe "$1"
+    [ -n "${tree[$mpi]:-}" ] || { echo "not_here 1" >"$work/notes"; exit 0; }
+    bin=${tree[$mpi]}/bin lib=${tree[$mpi]}/lib
+    rm -rf "$work/job" && mkdir -p "$work/job"/{stage,tier} "$work/job"/ssd-n{0..3}
+    cd "$work/job"
+    : >notes
+    : >failures
+    [ $trouble != kill ] || export TAPIOCA_TIMEOUT=10
+    launcher
+    start
+    await
+    if [ $status -eq 77 ] && [ $place = box ]; then echo "no_box 1" >notes; exit 0; fi
+    echo "jobs 1
+$mpi 1
+$interface 1
+$place 1" >>notes
+    sed -n 's/^account //p' out | tr ' =' '\n ' >>notes
+    sed -n 's/^came_true /kind: /p' out | tr ' ' '_' | sed 's/$/ 1/' >>notes
+    died=''
+    [ $trouble != kill ] || died=1
+    case $trouble,$status in
+    *,124) wrong hangs "the job hangs" ;;
+    fault,[1-9]*) # without memory to take part in a call, a rank ends the job, and says so
+        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in .*: aborting the job' err && grep -q '^fault memory' out; then
+            died=1
+            echo "faults 1
+came_true 1
+kind:_memory_ENOMEM 1
+aborts 1" >>notes
+        else
+            failed_without_reason
+        fi ;;
+    kill,0) wrong mismatches "the job succeeded without one of its ranks" ;;
+    kill,*) echo "kills 1" >>notes ;;
+    *,0) ;;
+    *) failed_without_reason ;;
+    esac
+    ! grep -q ^WRONG err || { grep ^WRONG err >>failures; grep -q ^account out || echo "mismatches 1" >>notes; }
+    recover
+    nothing_left
+    "$bin/soak_check" "$seed" "$ranks" $interface $place $trouble . >checked 2>>failures || echo "mismatches 1" >>notes
+    sed -n 's/^checked.* bytes=\([0-9]*\).*/compared \1/p' checked >>notes
+    grep -q ^account out || sed -n 's/^checked files=\([0-9]*\).*/files \1/p' checked >>notes
+    [ -s failures ] || exit 0
+    report_failure
+    exit 1
+)
+
+report_failure() {
+    {
+        echo
+        echo "FAILED: ./test-soak --seed $seed    ($mpi, $interface, ${shape:-$ranks ranks}, trouble: $trouble)"
+        sed 's/^/  /' failures | head -n 20
+        grep -h '^settings\|^fault\|^came_true' out | sed 's/^/  /'
+        for file in progress.*; do echo "  $file: $(tail -n 1 "$file")"; done
+        grep -v '^WRONG' err | tail -n 8 | sed 's/^/  | /'
+        [ ! -e recovered ] || tail -n 5 recovered | sed 's/^/  > /'
+    } >&2 2>/dev/null || true
+    mkdir -p "$keep" && rm -rf "$keep/seed-$seed" && cp -a . "$keep/seed-$seed" && echo "  all of it: $keep/seed-$seed" >&2
+}
+
+# ---- the account ----------------------------------------------------------------------------------------------------
+
+declare -A total=()
+collect() {
+    local name value
+    while read -r name value; do
+        [[ $value =~ ^[0-9]+$ ]] || continue
+        total[$name]=$((${total[$name]:-0} + value))
+    done <"$1"
+}
+of() { echo "${total[$1]:-0}"; }
+megabytes() { awk -v bytes="$(of "$1")" 'BEGIN { printf "%.1f MB", bytes / 1e6 }'; }
+
+rows() { # LABEL<tab>VALUE
+    local name kinds=''
+    for name in $(printf '%s\n' "${!total[@]}" | sort); do
+        [[ $name != kind:_* ]] || kinds+="${kinds:+, }$(tr _ ' ' <<<"${name#kind:_}") ${total[$name]}"
+    done
+    printf '%s\t%s\n' \
+        "time" "$((($SECONDS + 30) / 60)) minutes, seeds from $first on" \
+        "jobs" "$(of jobs): Open MPI $(of openmpi), MPICH $(of mpich)" \
+        "interface" "declared $(of declared), drop-in $(of dropin)" \
+        "hosts" "this one $(of here), in a box $(of box)" \
+        "files" "$(of files)" \
+        "bytes written" "$(megabytes written)" \
+        "bytes read and compared" "$(megabytes read); of files in the end $(megabytes compared)" \
+        "faults injected" "$(of faults), came true $(of came_true)${kinds:+: $kinds}" \
+        "errors returned" "$(of errors), the same on all ranks; jobs that a rank without memory ended, saying so: $(of aborts)" \
+        "ranks killed" "$(of kills); files recovered $(of recovered); memory left for the next job $(of left_by_killed)" \
+        "mismatches" "$(of mismatches)" \
+        "leaks" "memory $(of memory), descriptors $(of descriptors), threads $(of threads), shared memory $(of shared_memory), files $(of files_left)" \
+        "hangs" "$(of hangs)"
+    [ "$(of no_box)" -eq 0 ] || printf '%s\t%s\n' "not possible here" "$(of no_box) jobs on hosts in a box"
+}
+
+write_markdown() {
+    { echo '| | |'; echo '|---|---|'; rows | sed 's/\t/ | /; s/^/| /; s/$/ |/'; } >"$work/table"
+    awk -v table="$work/table" '
+        /^<!-- soak -->$/ { print; while ((getline line < table) > 0) print line; inside = 1 }
+        /^<!-- \/soak -->$/ { inside = 0 }
+        !inside { print }' "$markdown" >"$work/page"
+    cat "$work/page" >"$markdown"
+}
+
+one() { # SEED
+    run_job "$1" || failed=$((failed + 1))
+    if [ -e "$work/notes" ]; then collect "$work/notes"; rm "$work/notes"; elif [ -e "$work/job/notes" ]; then collect "$work/job/notes"; fi
+}
+
+main() {
+    if [ "${1:-}" = --recover-in-box ]; then # MPI LIB SHAPE BIN FILE: in the job's directory
+        mpi=$2 lib=$3 io=''
+        in_box "$4" "$5/tapioca-recover" "{shared}/$6"
+        return
+    fi
+
+    parse "$@"
+    unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING TAPIOCA_TIMEOUT
+    work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-soak.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    mkfifo "$work/nobody" && exec 9<>"$work/nobody" # where nothing ever comes
+    failed=0 told=0 SECONDS=0
+    if [ -n "$seeds" ]; then
+        first=${seeds%% *}
+        for seed in $seeds; do one "$seed"; done
+    else
+        first=$((RANDOM * 32768 + RANDOM))
+        for ((next = first; SECONDS < minutes * 60; ++next)); do
+            one $next
+            if [ $((SECONDS - told)) -ge 30 ]; then
+                told=$SECONDS
+                echo "$((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))  $(of jobs) jobs, $(megabytes written) written," \
+                    "$(of came_true) faults, $(of kills) kills, $failed failed"
+            fi
+        done
+    fi
+    echo
+    rows | awk -F'\t' '{ printf "%-24s %s\n", $1, $2 }'
+    [ -z "$markdown" ] || write_markdown
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"; exit # read to here before anything runs, so that the script may change meanwhile

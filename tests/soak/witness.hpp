@@ -1,0 +1,89 @@
+// What a rank of a soak job notes: calls begun and returned (for soak_check), bytes, and all that must not be.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "faults/inject.hpp"
+#include "soak/script.hpp"
+
+namespace tapioca::soak {
+
+/// Numbers of a job, added up over its ranks.
+struct Counts {
+    enum Name {
+        files,    ///< on rank 0
+        written,  ///< bytes
+        read,     ///< bytes, all compared
+        faults,   ///< armed
+        came_true,
+        errors,  ///< that calls returned with a fault, on rank 0
+        mismatches,
+        memory,
+        descriptors,
+        threads,
+        shared_memory,
+        names
+    };
+    long of[names] = {};
+};
+
+class Witness {
+public:
+    /// The arguments of main: SEED PLACE TROUBLE DIRECTORY STAGE TIER.
+    Witness(int argc, char** argv, std::string const& interface);
+    Witness(Witness const&) = delete;
+    Witness& operator=(Witness const&) = delete;
+    ~Witness();
+
+    [[nodiscard]] Way const& way() const { return way_; }
+    [[nodiscard]] Script const& script() const { return script_; }
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] std::size_t me() const { return static_cast<std::size_t>(rank_); }
+    [[nodiscard]] std::string path(Place const& place) const;
+    /// The settings as hints. To be freed.
+    [[nodiscard]] MPI_Info hints() const;
+
+    /// Around a call of the library. Number 0 is the opening, i + 1 the script's i-th call, the one behind the last
+    /// closing.
+    void begin(Place const& place, std::size_t number);
+    void end(Place const& place, std::size_t number, bool good);
+
+    void add(Counts::Name name, long more) { counts_.of[name] += more; }
+    /// Something that must not be; told with the rank.
+    void complain(Counts::Name name, std::string const& text);
+    /// That, and the end of the job.
+    [[noreturn]] void give_up(std::string const& text);
+
+    /// Runs all rounds by `round(number)`, which leaves nothing open, and looks what is left of them. Collective.
+    template <class Run>
+    void run(Run const& round)
+    {
+        warm_up();
+        auto const before_last = way_.dropin ? script_.rounds.size() - 1 : 1;
+        faults::Belongings before;
+        for (std::size_t i = 0; i < script_.rounds.size(); ++i) {
+            if (i == before_last) before = faults::look();
+            round(i);
+            if (i >= before_last) compare(before);
+        }
+    }
+    /// The account on rank 0. Collective; true if all is well.
+    bool close();
+
+private:
+    void warm_up() const;
+    void compare(faults::Belongings const& before);
+    void note(char what, Place const& place, std::size_t number) const;
+    void maybe_die(Place const& place, std::size_t number) const;
+
+    Way way_;
+    Script script_;
+    std::string directory_;
+    int rank_ = 0;
+    int diary_ = -1;
+    Counts counts_;
+};
+
+}  // namespace tapioca::soak
