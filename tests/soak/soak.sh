@@ -251,7 +251,7 @@ $place 1" >>notes
     case $trouble,$status in
     *,124) wrong hangs "the job hangs" ;;
     fault,[1-9]*) # without memory to take part in a call, a rank ends the job, and says so
-        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in .*: aborting the job' err && grep -q '^fault memory' out; then
+        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in.*: aborting the job' err && grep -q '^fault memory' out; then
             died=1
             echo "faults 1
 came_true 1
