@@ -371,6 +371,7 @@ int discard(std::vector<std::string> const& words)
         fmt::print("nothing was removed\n");
         return 1;
     }
+    if (finding && finding->marker) stage::remove_unfinished(*finding->marker);
     if (auto status = remove(all, target); !status) return fail_log("discard", status.error().text, 1);
     std::size_t removed = 0;
     for (auto const& facts : all) removed += facts.here ? 1 : 0;

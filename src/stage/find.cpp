@@ -98,6 +98,16 @@ std::vector<Sought> logs_in(Marker const& marker)
     return logs;
 }
 
+void remove_unfinished(Marker const& marker)
+{
+    for (auto const& node : marker.nodes)
+        for (auto const rank : node.ranks) {
+            auto const place = overflow_place(marker.target, rank);
+            (void)remove_log(unfinished_place(place));
+            if (!is_here(place)) (void)remove_log(place);  // its data may have had its name already
+        }
+}
+
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker)
 {
     auto const mapping = sought.beside ? Mapping::process : marker.mapping;

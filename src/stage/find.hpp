@@ -26,6 +26,9 @@ core::Result<Finding> find_logs(std::string const& path);
 
 /// All logs that a marker names, and those beside the target that are there, behind the log that they go on from.
 std::vector<Sought> logs_in(Marker const& marker);
+/// Removes what ranks left beside the target that were killed while they made a log there; nothing in it was
+/// acknowledged. To be called while the marker is there: nobody else makes one then.
+void remove_unfinished(Marker const& marker);
 /// Fails if a log is not the one that the marker means.
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker);
 /// The file is there, for this user.

@@ -108,6 +108,11 @@ Place overflow_place(std::string const& target, std::uint32_t rank)
     return {path.parent_path().string(), fmt::format("{}.tapioca.rank{}", path.filename().string(), rank)};
 }
 
+Place unfinished_place(Place const& overflow)
+{
+    return {overflow.directory, overflow.name + ".new"};
+}
+
 std::string resolved(std::string const& target)
 {
     std::error_code error;

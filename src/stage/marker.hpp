@@ -46,6 +46,8 @@ core::Status remove_marker(std::string const& target);
 
 /// Where a rank's log goes on when its tier is full: beside the target.
 Place overflow_place(std::string const& target, std::uint32_t rank);
+/// Where that log is made, until it is whole.
+Place unfinished_place(Place const& overflow);
 
 /// The name of the pair of files of a rank or, where a node's ranks share one, of the node.
 std::string log_name(Mapping mapping, std::uint32_t number);

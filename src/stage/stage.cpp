@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "stage/marker.hpp"
+
 namespace tapioca::stage {
 
 namespace {
@@ -50,7 +52,7 @@ void Stage::widen(Write const& write)
 /// replaces was left by a job that is over, as the marker is ours.
 core::Result<Writer> Stage::go_on_beside() const
 {
-    Place const unfinished{overflow_place_.directory, overflow_place_.name + ".new"};
+    auto const unfinished = unfinished_place(overflow_place_);
     (void)remove_log(unfinished);
     auto head = writer_.head();
     head.mapping = Mapping::process;

@@ -3,7 +3,7 @@
 #
 # A job is all that its seed says: here the MPI (even seeds Open MPI, odd ones MPICH), the interface, the hosts, the number
 # of ranks and whether something goes wrong; in tests/soak/script.cpp the settings, patterns and calls.
-# shellcheck disable=SC2016
+# shellcheck disable=SC2015,SC2016,SC2046,SC2086,SC2206,SC2209
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
@@ -88,8 +88,8 @@ describe() { # SEED
 
 # ---- running one ----------------------------------------------------------------------------------------------------
 
-limit=120      # seconds after which a job hangs
-limit_killed=30 # and one that has lost a rank
+limit=${SOAK_LIMIT:-120} # seconds after which a job hangs
+limit_killed=30          # and one that has lost a rank
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
     OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_osc='^ucx'
 
@@ -237,6 +237,7 @@ run_job() ( # SEED: in a directory of its own; its notes are its account
     [ $trouble != kill ] || export TAPIOCA_TIMEOUT=10
     launcher
     start
+    trap 'kill -TERM -- -$job 2>/dev/null; exit 130' INT TERM
     await
     if [ $status -eq 77 ] && [ $place = box ]; then echo "no_box 1" >notes; exit 0; fi
     echo "jobs 1
@@ -250,7 +251,7 @@ $place 1" >>notes
     case $trouble,$status in
     *,124) wrong hangs "the job hangs" ;;
     fault,[1-9]*) # without memory to take part in a call, a rank ends the job, and says so
-        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in .*: aborting the job' err && grep -q '^fault memory' out; then
+        if grep -q '^tapioca: rank .* is out of memory while the others wait for it in.*: aborting the job' err && grep -q '^fault memory' out; then
             died=1
             echo "faults 1
 came_true 1
@@ -333,7 +334,10 @@ write_markdown() {
 }
 
 one() { # SEED
-    run_job "$1" || failed=$((failed + 1))
+    local result=0
+    run_job "$1" || result=$?
+    [ -z "$over" ] || return 0 # interrupted
+    [ $result -eq 0 ] || failed=$((failed + 1))
     if [ -e "$work/notes" ]; then collect "$work/notes"; rm "$work/notes"; elif [ -e "$work/job/notes" ]; then collect "$work/job/notes"; fi
 }
 
@@ -349,13 +353,14 @@ main() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-soak.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     mkfifo "$work/nobody" && exec 9<>"$work/nobody" # where nothing ever comes
-    failed=0 told=0 SECONDS=0
+    failed=0 told=0 over='' SECONDS=0
+    trap 'over=1' INT TERM
     if [ -n "$seeds" ]; then
         first=${seeds%% *}
-        for seed in $seeds; do one "$seed"; done
+        for seed in $seeds; do [ -n "$over" ] || one "$seed"; done
     else
         first=$((RANDOM * 32768 + RANDOM))
-        for ((next = first; SECONDS < minutes * 60; ++next)); do
+        for ((next = first; SECONDS < minutes * 60 && !${over:-0}; ++next)); do
             one $next
             if [ $((SECONDS - told)) -ge 30 ]; then
                 told=$SECONDS
@@ -367,7 +372,7 @@ main() {
     echo
     rows | awk -F'\t' '{ printf "%-24s %s\n", $1, $2 }'
     [ -z "$markdown" ] || write_markdown
-    [ "$failed" -eq 0 ]
+    [ "$failed" -eq 0 ] && [ "$(of jobs)" -gt 0 ]
 }
 
 main "$@"; exit # read to here before anything runs, so that the script may change meanwhile

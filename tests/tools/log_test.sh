@@ -23,7 +23,7 @@ answered() { # STATUS REGULAR-EXPRESSION ARGUMENTS...
     grep -qE -- "$words" "$work/out" || fail "no '$words' from: tapioca log $*"
 }
 same() { cmp "$1" "$2" >"$work/out" 2>&1 || fail "$3"; }
-nothing_left() { [ -z "$(ls -A stage)" ] && ! ls ./*.tapioca 2>/dev/null || fail "something is left: $(ls -A stage)"; }
+nothing_left() { [ -z "$(ls -A stage)" ] && ! ls ./*.tapioca* 2>/dev/null || fail "something is left: $(ls -A . stage)"; }
 flip() { # FILE BYTE: another value there
     local value
     value=$(od -An -tu1 -j "$2" -N 1 "$1")
@@ -75,6 +75,7 @@ for ranks in 2 ${LONG:+1}; do
     shown "sound" verify got
     [ "$(grep -c sound out)" -eq 6 ] || fail "not six logs"
     [ "$("$bin/tapioca" log read got --rank 2 | grep -c "request [0-8]:")" -eq 9 ] || fail "not nine requests"
+    touch got.tapioca.rank1.new.{data,meta} # of a rank that was killed while it made one
     "${launcher[@]}" -n $ranks "$bin/tapioca" log recover got >out 2>&1 || fail "recovering logs beside the target"
     staged 3 more close LEAVE_MUCH=3000000
     same more got "logs beside the target: not the same file"
@@ -178,6 +179,7 @@ echo n | "$bin/tapioca" log discard got >out || status=$?
 [ $status -eq 1 ] && grep -q "24 requests are lost" out && [ -e got.tapioca ] || fail "discarded without consent"
 refused_dir=$(dirname "$rank1")
 answered 1 "belongs to .*/got: say tapioca log discard" discard --yes "$refused_dir"
+touch got.tapioca.rank1.new.data got.tapioca.rank2.data
 echo y | "$bin/tapioca" log discard got >out || fail "not discarded"
 nothing_left
 shown "nothing to discard" discard got

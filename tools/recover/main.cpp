@@ -238,6 +238,7 @@ private:
         auto const requests = sum(content_.requests());
         auto const bytes = sum(content_.bytes());
         core::Status status;
+        if (me() == 0) stage::remove_unfinished(marker_);
         if (me() == 0) status = stage::remove_marker(a_.target);
         if (status = comm::agree(MPI_COMM_WORLD, status); !status) return status;
         std::uint64_t removed = 0;
