@@ -28,7 +28,7 @@ struct Arguments {
     std::string faults;    ///< only those of io, or of memory
     std::string journal;   ///< what was tried and what came of it; a second run goes on behind the last case there
     int rank = -1;
-    int at = 0;
+    int at = 0;     ///< only this call; below 0 counted from the last one, which is -1
     int every = 1;  ///< one case in so many
     double stall_s = 0.02;
     bool talk = false;    ///< of every call
@@ -130,8 +130,9 @@ private:
             for (int victim = 0; victim < ranks_; ++victim) {
                 if (a_.rank >= 0 && victim != a_.rank) continue;
                 int const most = calls_[static_cast<std::size_t>(victim)][static_cast<std::size_t>(fault.op)];
+                int const only = a_.at < 0 ? most + 1 + a_.at : a_.at;
                 for (fault.at = 1; fault.at <= most; ++fault.at) {
-                    if (a_.at > 0 && fault.at != a_.at) continue;
+                    if (a_.at != 0 && fault.at != only) continue;
                     if (a_.every > 1 && ++case_ * 2654435761u % 4294967291u % static_cast<unsigned>(a_.every) != 0)
                         continue;
                     judge(scenario, fault, victim, row);
