@@ -224,7 +224,8 @@ void StepState::begin_run(bool background)
     if (pool.in_flight)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
-    if (pool.abandoned()) file_->raise_if("start", pool.lost());
+    // In the words of those who have begun: this rank may be late for the very step that was lost.
+    if (pool.abandoned()) file_->raise_if(background ? "start" : "finish", pool.lost());
     file_->watch(background ? "start" : "finish");
 
     if (start_staged()) return;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,6 +15,17 @@
 
 #include "core/units.hpp"
 #include "machine/tier/tier.hpp"
+
+/// What posix_fallocate() says, if not 0.
+static int error_of_allocating = 0;
+
+/// In place of the C library's own.
+extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    if (error_of_allocating != 0) return error_of_allocating;
+    static auto* const real = reinterpret_cast<int (*)(int, off_t, off_t)>(::dlsym(RTLD_NEXT, "posix_fallocate"));
+    return real(fd, offset, bytes);
+}
 
 namespace tapioca::machine {
 namespace {
@@ -156,6 +169,18 @@ TEST_P(TierContract, WhatDoesNotFitIsAnErrorThatSaysWhatToDo)
         EXPECT_NE(mapping.error().text.find(core::format_bytes(bytes)), std::string::npos) << mapping.error().text;
     }
     EXPECT_EQ(files(), 0);
+}
+
+TEST_P(TierContract, RoomThatSomebodyElseTookMeanwhileIsAnErrorAndNothingIsLeft)
+{
+    for (int const error : {ENOSPC, EIO}) {
+        error_of_allocating = error;
+        auto const mapping = tier_->create(some);
+        error_of_allocating = 0;
+        ASSERT_FALSE(mapping);
+        EXPECT_EQ(mapping.error().sys_errno, error);
+        EXPECT_EQ(files(), 0);
+    }
 }
 
 TEST_P(TierContract, NoBytesAreAnEmptyMappingWithoutAFile)

@@ -212,10 +212,16 @@ void judge(Trial& trial, Way const& way, std::vector<bool> const& acknowledged)
     trial.expect(wrong.empty(), wrong);
 }
 
-void write_and_judge(Trial& trial, Way way)
+/// Logs and buffers on an SSD lie in the trial's own directory.
+Way placed(Trial const& trial, Way way)
 {
     if (way.options.stage == "ssd") way.options.stage = "ssd:" + fs::absolute(trial.path("stage")).string();
     if (way.options.aggrtier == "ssd") way.options.aggrtier = "ssd:" + fs::absolute(trial.path("tier")).string();
+    return way;
+}
+
+void write_and_judge(Trial& trial, Way const& way)
+{
     bool closed = true;
     auto const acknowledged = write_file(trial, trial.path("file"), way, closed);
     judge(trial, way, acknowledged);
@@ -329,11 +335,13 @@ std::vector<Scenario> scenarios()
     };
     std::vector<Scenario> all;
     for (auto const& [name, way] : ways) {
-        all.push_back({"write-" + name, "declared", [way = way](Trial& trial) { write_and_judge(trial, way); }});
-        all.push_back({"read-" + name, "declared", [way = way](Trial& trial) { read_and_judge(trial, way); }, false});
+        all.push_back(
+            {"write-" + name, "declared", [way = way](Trial& trial) { write_and_judge(trial, placed(trial, way)); }});
+        all.push_back({"read-" + name, "declared",
+                       [way = way](Trial& trial) { read_and_judge(trial, placed(trial, way)); }, false});
     }
     for (auto const& [name, way] : logs)
-        all.push_back({name, "staged", [way = way](Trial& trial) { write_and_judge(trial, way); }});
+        all.push_back({name, "staged", [way = way](Trial& trial) { write_and_judge(trial, placed(trial, way)); }});
     return all;
 }
 

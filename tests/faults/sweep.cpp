@@ -21,6 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What the kernel may do at any time, and the library makes up for.
+bool must_go_on(Fault const& fault)
+{
+    bool const interrupted = fault.kind == Kind::error && fault.error == EINTR;
+    return fault.kind == Kind::half || fault.kind == Kind::stall || (interrupted && fault.op != Op::open);
+}
+
 struct Arguments {
     std::string directory = "sweep";
     std::string scenario;  ///< only that
@@ -28,7 +35,7 @@ struct Arguments {
     std::string faults;    ///< only those of io, or of memory
     std::string journal;   ///< what was tried and what came of it; a second run goes on behind the last case there
     int rank = -1;
-    int at = 0;
+    int at = 0;     ///< only this call; below 0 counted from the last one, which is -1
     int every = 1;  ///< one case in so many
     double stall_s = 0.02;
     bool talk = false;    ///< of every call
@@ -130,8 +137,9 @@ private:
             for (int victim = 0; victim < ranks_; ++victim) {
                 if (a_.rank >= 0 && victim != a_.rank) continue;
                 int const most = calls_[static_cast<std::size_t>(victim)][static_cast<std::size_t>(fault.op)];
+                int const only = a_.at < 0 ? most + 1 + a_.at : a_.at;
                 for (fault.at = 1; fault.at <= most; ++fault.at) {
-                    if (a_.at > 0 && fault.at != a_.at) continue;
+                    if (a_.at != 0 && fault.at != only) continue;
                     if (a_.every > 1 && ++case_ * 2654435761u % 4294967291u % static_cast<unsigned>(a_.every) != 0)
                         continue;
                     judge(scenario, fault, victim, row);
@@ -155,6 +163,13 @@ private:
         }
         if (result->fired == 0) return note("unreached\t" + key);  // who does what may differ from run to run
         ++row.reached;
+        if (result->failed && must_go_on(fault)) {
+            if (rank_ == 0)
+                std::fprintf(stderr, "WRONG %s: %s %d on rank %d: an error of what is none\n", scenario.name.c_str(),
+                             describe(fault).c_str(), fault.at, victim);
+            ++row.wrong;
+            return note("wrong\t" + key);
+        }
         ++(result->failed ? row.failed : row.went_on);
         note((result->failed ? "error\t" : "on\t") + key);
     }

@@ -129,7 +129,7 @@ TEST(Storage, KnowsTheFileSystemAndItsBlock)
 
 TEST(Worker, RunsJobsOneAfterTheOther)
 {
-    Worker worker(machine::allowed_cores());
+    Worker worker(machine::allowed_cores(), [] {});
     worker.wait();  // nothing to wait for, not even a thread
     ASSERT_TRUE(worker.launch());
     ASSERT_TRUE(worker.launch()) << "the thread is there already";
@@ -145,7 +145,7 @@ TEST(Worker, FinishesItsJobBeforeItGoes)
 {
     std::atomic<bool> done = false;
     {
-        Worker worker(machine::allowed_cores());
+        Worker worker(machine::allowed_cores(), [] {});
         ASSERT_TRUE(worker.launch());
         worker.start([&] {
             ::usleep(20'000);
@@ -155,9 +155,24 @@ TEST(Worker, FinishesItsJobBeforeItGoes)
     EXPECT_TRUE(done);
 }
 
+TEST(Worker, TellsOfAJobThatRanOutOfMemoryAndGoesOn)
+{
+    std::atomic<int> told = 0;
+    Worker worker(machine::allowed_cores(), [&] { ++told; });
+    ASSERT_TRUE(worker.launch());
+    worker.start([] { throw std::bad_alloc(); });
+    worker.wait();
+    EXPECT_EQ(told, 1);
+    bool done = false;
+    worker.start([&] { done = true; });
+    worker.wait();
+    EXPECT_TRUE(done);
+    EXPECT_EQ(told, 1);
+}
+
 TEST(Worker, LeavesSignalsToTheMainThread)
 {
-    Worker worker(machine::allowed_cores());
+    Worker worker(machine::allowed_cores(), [] {});
     ASSERT_TRUE(worker.launch());
     sigset_t blocked;
     sigemptyset(&blocked);
