@@ -111,7 +111,8 @@ bool OpenFile::identify()
 {
     auto const mine = identity();
     std::array<std::int64_t, 3> values = {mine, -mine, fits_stage() ? 1 : 0};
-    identified_ = mine != -INT64_MAX && api::Inside::of(*file_).pool->least(values) && values[0] == -values[1];
+    bool const heard = api::Inside::of(*file_).pool->least(values).has_value();  // also if this rank has found nothing
+    identified_ = heard && values[0] != -INT64_MAX && values[0] == -values[1];
     views_fit_ = values[2] == 1;
     return identified_;
 }

@@ -267,7 +267,10 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
         else
             (void)::unlink(first_name.c_str());
     }
-    if (status && durable) status = sync_directory_of(path);
+    if (status && durable) {
+        status = sync_directory_of(path);
+        if (!status) (void)::unlink(path.c_str());  // nobody will write to the logs that it names
+    }
     if (!status) return tl::unexpected(status.error());
     return file;
 }

@@ -127,13 +127,16 @@ bool Stage::take_warning()
     return overflow_ && !std::exchange(warned_, true);
 }
 
+/// Once more if it fails: nobody will come back for what is left.
+template <class Attempt>
+static core::Status twice(Attempt const& attempt)
+{
+    auto const status = attempt();
+    return status ? status : attempt();
+}
+
 core::Status Stage::remove(bool first)
 {
-    // Each once more if it fails: nobody will come back for what is left.
-    auto const twice = [](auto const& attempt) {
-        auto const status = attempt();
-        return status ? status : attempt();
-    };
     auto status = first ? twice([&] { return writer_.check_place(); }) : core::Status();
     if (first && status) status = twice([&] { return remove_log(writer_.place()); });
     auto const beside = overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
@@ -196,7 +199,7 @@ core::Status Stage::reset(bool empty)
     begin_ = pattern::no_offset;
     end_ = 0;
     core::Status status;
-    if (std::exchange(overflow_, std::nullopt)) status = remove_log(overflow_place_);
+    if (std::exchange(overflow_, std::nullopt)) status = twice([&] { return remove_log(overflow_place_); });
     core::keep_first(status, writer_.reset(epoch_, empty));
     return status;
 }

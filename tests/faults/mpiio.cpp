@@ -124,8 +124,10 @@ void recover(Trial& trial, std::string const& path)
     MPI_Barrier(trial.comm());
     if (trial.rank() == 0 && fs::exists(path + ".tapioca")) {
         auto const* const tool = std::getenv("RECOVER_TOOL");
-        auto const command = "env -i PATH=\"$PATH\" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " +
-                             std::string(tool ? tool : "tapioca-recover") + " " + path + " >/dev/null 2>&1 </dev/null";
+        auto const command =
+            "env -i PATH=\"$PATH\" LD_LIBRARY_PATH=\"$LD_LIBRARY_PATH\" OMPI_ALLOW_RUN_AS_ROOT=1 "
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " +
+            std::string(tool ? tool : "tapioca-recover") + " " + path + " >/dev/null 2>&1 </dev/null";
         trial.expect(std::system(command.c_str()) == 0, "what is in the log cannot be recovered");
     }
     MPI_Barrier(trial.comm());

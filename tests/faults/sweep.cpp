@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -227,7 +228,7 @@ private:
         if (rank_ == 0) fresh(a_.directory);
         MPI_Barrier(everybody_);
         if (fault.at > 0) {
-            auto more = violations.empty() ? gained(before) : std::string();
+            auto more = violations.empty() ? gained(before, fault.op == Op::memory && scenario.keeps) : std::string();
             // A failure may be the first to need something that stays: then the second one needs nothing more.
             int some = more.empty() ? 0 : 1;
             MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, everybody_);
@@ -245,8 +246,9 @@ private:
     }
 
     /// What this process has more of than before. Threads that give memory back may take a moment.
-    [[nodiscard]] std::string gained(Belongings const& before) const
+    [[nodiscard]] std::string gained(Belongings before, bool keeps) const
     {
+        if (keeps) before.allocations = before.shared_mappings = INT_MAX;
         std::string more;
         for (int wait = 0; wait < 30; ++wait) {
             more = surplus(before, look());

@@ -66,6 +66,7 @@ struct Scenario {
     std::string place;  ///< column of the table: declared, drop-in, staged
     std::function<void(Trial&)> body;
     bool writes = true;
+    bool keeps = false;  ///< memory, if it runs out while ranks of several nodes send each other messages
 };
 
 /// Runs all scenarios with all faults as the command line says. The process's exit status.
