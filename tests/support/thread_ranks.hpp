@@ -84,7 +84,9 @@ private:
 class Seat {
 public:
     Seat(Memory const& control, Memory const& buffers, Memory const& maps, int ranks, int rank)
-        : exchange(control.data(), ranks, rank, ranks), worker(machine::allowed_cores()), rank_(rank)
+        : exchange(control.data(), ranks, rank, ranks),
+          worker(machine::allowed_cores(), [] { std::abort(); }),
+          rank_(rank)
     {
         patience.crowded = true;
         tickets.lanes.resize(static_cast<std::size_t>(ranks), 0);
