@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
+#include <memory>
+#include <string_view>
 
+#include <dirent.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -43,11 +45,12 @@ constexpr std::array<Factors, 6> factors = {{{"hbm", 1.2, 1.5, 1.5},
 bool is_ordinary_machine()
 {
     if (std::getenv("HWLOC_XMLFILE") || std::getenv("HWLOC_SYNTHETIC")) return false;
+    // Not a directory_iterator: that of GCC's library ends the program when it runs out of memory.
     int nodes = 0;
-    std::error_code error;
-    for (auto const& entry : std::filesystem::directory_iterator("/sys/devices/system/node", error)) {
-        auto const name = entry.path().filename().string();
-        nodes += name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+    std::unique_ptr<DIR, int (*)(DIR*)> const entries(::opendir("/sys/devices/system/node"), &::closedir);
+    while (auto const* const entry = entries ? ::readdir(entries.get()) : nullptr) {
+        std::string_view const name = entry->d_name;
+        nodes += name.starts_with("node") && name.find_first_not_of("0123456789", 4) == name.npos;
     }
     return nodes <= 1;
 }
