@@ -170,8 +170,7 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0 && !abandoned())
-        window_.free();  // no epoch is open: one-sided data moves within wait() only
+    if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
 }
 
 void Pool::watch(double seconds, char const* call, std::string const& file)
