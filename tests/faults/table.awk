@@ -11,12 +11,14 @@ END {
     places = split("declared staged drop-in", of, " ")
     print "| fault | place | cases | went on | same error on all ranks | job ended, with a line | wrong |"
     print "|---|---|---|---|---|---|---|"
+    fflush()
     for (i = 1; i <= faults; ++i)
         for (p = 1; p <= places; ++p) {
             f = order[i]; w = of[p]
             if (!((f, w) in cases)) continue
-            printf "| %s | %s | %d | %d | %d | %d | %d |\n", f, w, cases[f, w], n[f, w, "on"], n[f, w, "error"], n[f, w, "ended"], n[f, w, "wrong"]
+            printf "| %s | %s | %d | %d | %d | %d | %d |\n", f, w, cases[f, w], n[f, w, "on"], n[f, w, "error"], n[f, w, "ended"], n[f, w, "wrong"] | "sort"
         }
+    close("sort")
     printf "| **all** | | **%d** | **%d** | **%d** | **%d** | **%d** |\n", all["cases"], all["on"], all["error"], all["ended"], all["wrong"]
     exit all["wrong"] > 0
 }
