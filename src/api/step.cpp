@@ -238,6 +238,7 @@ void StepState::begin_run(bool background)
         prepare(background);
     } catch (Error const&) {
         pool.all_began();
+        (void)pool.agree({});  // all throw: nobody begins the next step before the last has heard of this one
         forget();
         throw;
     }

@@ -68,6 +68,7 @@ std::string describe_seats(Job const& job, Route const& route)
 std::string describe(char const* verb, Job const& job, Route const& route, Route const* like)
 {
     std::string text;
+    if (!route.feasible) return fmt::format("  {:<6}refused: {}\n", verb, route.feasible.error().text);
     if (route.way == Way::direct) {
         text += fmt::format("  {:<6}direct: every rank {}s its own pieces\n", verb, verb);
     } else {

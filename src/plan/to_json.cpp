@@ -37,7 +37,8 @@ Json to_json(Job const& job, Route const& route)
 {
     Json json;
     json["way"] = route.way == Way::direct ? "direct" : "aggregated";
-    json["reason"] = route.why();
+    json["reason"] = route.feasible ? route.why() : "refused";
+    if (!route.feasible) json["refused"] = route.feasible.error().text;
     json["aggregators"] = route.ranks;
     json["buffers"] = route.buffers;
     json["buffer_bytes"] = route.round_bytes;

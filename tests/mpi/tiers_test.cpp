@@ -455,5 +455,66 @@ TEST(Tier, ThatIsFullIsAnErrorAndNotASignal)
     third.close();
 }
 
+/// Buffers fit for one direction, and not for the other. Only rank 0 has data, and it does not wait for the others to
+/// learn so.
+TEST(Tier, WithoutRoomForReadingRefusesReadsWithOneErrorAndGoesOn)
+{
+    if (ranks() < 2) GTEST_SKIP() << "needs two ranks";
+    Scratch const scratch;
+    auto const platform = scratch.path("small.toml");
+    if (rank() == 0)
+        std::ofstream(platform) << R"(name = "small"
+[topology]
+kind = "flat"
+nodes = 64
+[[topology.level]]
+name = "link"
+latency = "1us"
+bandwidth = "1GB/s"
+[[tier]]
+name = "ssd"
+directory = ")" << scratch.directory()
+                                << R"("
+capacity = "3MiB"
+)";
+    barrier();
+    Options options;
+    options.platform = platform;
+    options.aggrtier = "ssd";
+    options.direct = Direct::never;
+    options.nbaggr = 1;
+    options.nbaggr_read = 2;
+    options.buffersize = 1 << 20;
+    options.buffers = 2;  // and readers of a node have their buffers in common
+    Comm const comm;
+    auto file = File::open(comm, scratch.path("file"), Mode::create, options);
+    Pattern pattern;
+    pattern.add({{0, rank() == 0 ? 100'000 : 0}});
+    auto step = file.declare(pattern);
+    expect_parts(step.plan().explain(), {"read  refused: an aggregator takes", "3 MiB free"});
+    EXPECT_EQ(step.plan().explain().find("every rank reads its own pieces"), std::string::npos);
+    EXPECT_TRUE(Json::parse(step.plan().json())["read"].contains("refused"));
+    auto const data = stream(1, rank() == 0 ? 100'000 : 0);
+    for (int run = 0; run < 3; ++run) {
+        std::vector<std::byte> back(data.size());
+        if (rank() > 0) ::usleep(30'000);
+        auto const refused = caught([&] {
+            if (rank() == 0) step.read(0, back);
+            run == 0 ? step.start() : (void)step.finish();
+        });
+        EXPECT_EQ(refused.code, Errc::memory) << refused.text;
+        EXPECT_EQ(caught([&] {
+                      if (rank() == 0) step.write(0, data);
+                      step.finish();
+                  }).text,
+                  "");
+        expect_same_on_all_ranks(refused);
+    }
+    file.close();
+    barrier();
+    EXPECT_TRUE(contents(scratch.path("file")) == stream(1, 100'000));
+    barrier();
+}
+
 }  // namespace
 }  // namespace tapioca::test
