@@ -115,8 +115,9 @@ double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<p
 {
     double sum = 0;
     for (auto const& weight : weights)
-        sum += static_cast<double>(weight.bytes) *
-               plan.job.machine->topology->distance(weight.node, route.seats[weight.partition].node);
+        for (auto p = weight.begin; p < weight.end; ++p)
+            sum += static_cast<double>(weight.bytes_in(p)) *
+                   plan.job.machine->topology->distance(weight.node, route.seats[p].node);
     return sum;
 }
 
@@ -172,8 +173,9 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
     for (auto const& seat : route.seats) picture.aggregators.push_back({seat.node, machine.tiers[seat.tier].name});
     picture.fed.resize(route.seats.size());
     for (auto const& weight : planner.weigh(route.cuts, route.unit))
-        if (weight.bytes > 0)
-            picture.fed[weight.partition].emplace_back(weight.node, static_cast<double>(weight.bytes));
+        for (auto p = weight.begin; p < weight.end; ++p)
+            if (weight.bytes_in(p) > 0)
+                picture.fed[p].emplace_back(weight.node, static_cast<double>(weight.bytes_in(p)));
     picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
                                 route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
     picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().label, plan.job.nodes,

@@ -150,9 +150,8 @@ std::vector<plan::Weight> Planner::weigh(std::vector<std::int64_t> const& cuts, 
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         scale.clear();
         for (int const rank : nodes_[node]) scale.add(workload_.pattern(rank).all());
-        auto const counts = scale.weights();
-        for (std::size_t p = 0; p < counts.size(); ++p)
-            if (counts[p].near) weights.push_back({static_cast<int>(node), p, counts[p].bytes});
+        auto const here = plan::weights_of(static_cast<int>(node), scale.weights(), nodes_.size());
+        weights.insert(weights.end(), here.begin(), here.end());
     }
     return weights;
 }

@@ -27,22 +27,22 @@ void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* type)
 std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
                                 std::vector<std::int64_t> const& cuts, std::int64_t unit)
 {
-    auto const partitions = cuts.size() - 1;
     pattern::Scale scale(cuts, unit);  // shifting a step moves the cuts by less than that
     scale.add(variables);
+    auto shares = scale.weights();
     std::vector<std::uint64_t> counts;
-    auto const own = scale.weights();
-    for (auto const& weight : own) counts.push_back(weight.bytes);
-    for (auto const& weight : own) counts.push_back(weight.near);
+    for (auto const& share : shares) counts.insert(counts.end(), {share.bytes, share.near_bytes});
     counts = team.sum_on_node(std::move(counts));
-    std::vector<std::uint64_t> mine;  // partition and bytes, of those that the node may feed
-    for (std::size_t p = 0; p < partitions; ++p)
-        if (counts[partitions + p] > 0) mine.insert(mine.end(), {p, counts[p]});
+    for (std::size_t p = 0; p < shares.size(); ++p) shares[p] = {counts[2 * p], counts[2 * p + 1]};
+    std::vector<std::uint64_t> mine;
+    for (auto const& weight : plan::weights_of(team.my_node(), shares, team.nodes().size()))
+        mine.insert(mine.end(), {weight.begin, weight.end, weight.bytes, weight.most_bytes});
     std::vector<plan::Weight> weights;
     auto const nodes = team.gather_nodes(mine);
     for (std::size_t node = 0; node < nodes.size(); ++node)
-        for (std::size_t i = 0; i < nodes[node].size(); i += 2)
-            weights.push_back({static_cast<int>(node), static_cast<std::size_t>(nodes[node][i]), nodes[node][i + 1]});
+        for (std::size_t i = 0; i < nodes[node].size(); i += 4)
+            weights.push_back(
+                {static_cast<int>(node), nodes[node][i], nodes[node][i + 1], nodes[node][i + 2], nodes[node][i + 3]});
     return weights;
 }
 
@@ -123,9 +123,16 @@ std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pat
     auto const total = file.pool->sum(pattern::summarise(variables), local);
     if (!total) file.raise("declare", total.error());
     auto const& around = *file.around;
-    plan::Job job{*total,         file.storage,       file.settings.options,
-                  team.size(),    file.pool->cores(), static_cast<int>(team.nodes().size()),
-                  around.machine, around.where,       around.free_bytes};
+    plan::Job job{*total,
+                  file.storage,
+                  file.settings.options,
+                  team.size(),
+                  file.pool->cores(),
+                  static_cast<int>(team.nodes().size()),
+                  around.machine,
+                  around.where,
+                  around.free_bytes,
+                  file.pool->fixed_bytes()};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         file.raise("declare", {Errc::mismatch, 0, team.first_different(variables.size()),

@@ -24,12 +24,12 @@ Inbox::Inbox(Place const& place, Work const& work, std::size_t partition, Place_
     auto const& network = work.route->network;
     bool const one_sided = network.transport == plan::Transport::rma;
     if (work.schedule.partitions[partition].rounds == 0) return;
-    for (std::size_t i = 0; i < network.feeders[partition].size(); ++i) {
-        auto const node = network.feeders[partition][i];
+    feeders_.reserve(work.site->feeders(partition).size());
+    for (auto const& [node, rank, landing] : work.site->feeders(partition)) {
         auto const bytes = network.slot_bytes[static_cast<std::size_t>(node)];
-        Feeder feeder{node, network.senders[partition][i], {}};
+        Feeder feeder{node, rank, {}};
         for (std::size_t side = 0; side < 2; ++side)
-            feeder.landings[side].bytes = {place.buffers + work.site->landing(partition, i, side), bytes};
+            feeder.landings[side].bytes = {place.buffers + landing[side], bytes};
         feeders_.push_back(std::move(feeder));
     }
     if (one_sided) return;
@@ -182,7 +182,9 @@ void Inbox::clear()
 void Inbox::open_round()
 {
     if (feeders_.empty()) return;
-    place_.net->window->post(work_->route->network.senders[partition_]);
+    std::vector<int> senders;
+    for (auto const& feeder : feeders_) senders.push_back(feeder.rank);
+    place_.net->window->post(senders);
 }
 
 bool Inbox::round_is_there()

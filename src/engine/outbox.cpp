@@ -50,10 +50,11 @@ Outbox::Outbox(Place const& place, Work const& work) : place_(place), work_(&wor
 {
     auto const& network = work.route->network;
     for (std::size_t p = 0; p < network.homes.size(); ++p) {
-        auto const feeder = network.feeder_number(p, place.net->node);
-        if (feeder < 0 || network.senders[p][static_cast<std::size_t>(feeder)] != place.rank) continue;
+        if (work.site->is_home(p) || work.site->feeders(p).empty()) continue;
+        auto const& self = work.site->feeders(p)[0];
+        if (self.rank != place.rank) continue;
         auto const rounds = work.schedule.partitions[p].rounds;
-        lanes_.push_back({p, static_cast<std::size_t>(feeder), work.route->ranks[p], rounds});
+        lanes_.push_back({p, &self, work.route->ranks[p], rounds});
         lanes_.back().awaited.resize(static_cast<std::size_t>(work.route->buffers));
         lanes_.back().said_all = rounds == 0;
     }
@@ -154,7 +155,11 @@ void Outbox::send_stray(std::size_t partition, std::int64_t round, wire::EntryHe
     append(to, runs, data);
     place_.exchange->slot(partition, buffer_of(round)).strays.fetch_add(1, std::memory_order_relaxed);
     ++leaving_;
-    place_.net->messages->send(*bytes, work_->route->ranks[partition], tag_stray, [this, bytes] { --leaving_; });
+    strays_bytes_ += bytes->size();
+    place_.net->messages->send(*bytes, work_->route->ranks[partition], tag_stray, [this, bytes] {
+        --leaving_;
+        strays_bytes_ -= bytes->size();
+    });
 }
 
 std::optional<std::uint64_t> Outbox::add_request(std::size_t partition, std::int64_t round,
@@ -181,10 +186,14 @@ std::optional<std::uint64_t> Outbox::add_request(std::size_t partition, std::int
     return fits ? std::optional(at) : std::nullopt;
 }
 
+std::size_t Outbox::request_bytes() const
+{
+    return work_->route->network.request_bytes[static_cast<std::size_t>(place_.net->node)];
+}
+
 std::span<std::byte> Outbox::reply(std::size_t partition, std::int64_t round) const
 {
-    auto const slot = message(partition, round);
-    return slot.subspan(wire::reply_at(slot.size()));
+    return message(partition, round).subspan(request_bytes());
 }
 
 bool Outbox::touched(Lane const& lane, std::int64_t round) const
@@ -320,9 +329,7 @@ void Outbox::put_lanes(std::int64_t round, std::span<Lane const* const> lanes, s
     window.start(targets);
     for (auto const* const lane : lanes) {
         auto const p = lane->partition;
-        if (touched(*lane, round))
-            window.put(seal(*lane, round, round + 1), lane->to,
-                       work_->site->landing(p, lane->feeder, static_cast<std::size_t>(round % 2)));
+        if (touched(*lane, round)) window.put(seal(*lane, round, round + 1), lane->to, lane->self->landing[round % 2]);
         for (auto const& placed : placed_)
             if (placed.partition == p)
                 window.put(placed.bytes, lane->to,
@@ -341,9 +348,7 @@ void Outbox::put_requests(std::int64_t round)
         if (round >= lane.rounds) continue;
         wait_until(*place_.patience, "the other ranks of the node",
                    [&] { return place_.exchange->least_filled(lane.partition) > ticket(lane.partition, round); });
-        if (touched(lane, round))
-            place_.net->window->put(seal(lane, round, round + 1), lane.to,
-                                    work_->site->landing(lane.partition, lane.feeder));
+        if (touched(lane, round)) place_.net->window->put(seal(lane, round, round + 1), lane.to, lane.self->landing[0]);
     }
 }
 
@@ -353,9 +358,8 @@ void Outbox::get_replies(std::int64_t round)
         if (round >= lane.rounds || !touched(lane, round)) continue;
         wire::Heading heading;
         std::memcpy(&heading, message(lane.partition, round).data(), sizeof heading);
-        auto const slot_bytes = message(lane.partition, round).size();
         place_.net->window->get(reply(lane.partition, round).first(sizeof(std::uint64_t) + heading.reply), lane.to,
-                                work_->site->landing(lane.partition, lane.feeder) + wire::reply_at(slot_bytes));
+                                lane.self->landing[0] + request_bytes());
     }
 }
 

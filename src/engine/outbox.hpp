@@ -16,6 +16,9 @@
 
 namespace tapioca::engine {
 
+/// Runs of one entry: more take several.
+inline constexpr std::size_t most_runs = 256;
+
 class Outbox {
 public:
     /// `work` and what it names must outlive this.
@@ -27,6 +30,9 @@ public:
     /// This rank's pieces of a round, from `data`. `whole` if no other piece can overlap them.
     void add_data(std::size_t partition, std::int64_t round, std::span<pattern::Run const> runs, std::byte const* data,
                   bool whole);
+    /// True while what this rank has under way besides the slots takes so much memory that it must not fill more. Ranks
+    /// fill rounds in the same order, and wait only for what those before it have filled.
+    [[nodiscard]] bool choked() const { return strays_bytes_ > work_->route->network.stray_bytes; }
     /// Asks for pieces of a round. Where in the reply they will be, or nothing if the slot is full.
     std::optional<std::uint64_t> add_request(std::size_t partition, std::int64_t round,
                                              std::span<pattern::Run const> runs);
@@ -50,7 +56,7 @@ private:
     /// A partition that this rank sends its node's part of.
     struct Lane {
         std::size_t partition;
-        std::size_t feeder;  ///< this node's number among the partition's feeders
+        Site::Feeder const* self;  ///< this node, as the partition's aggregator sees it
         int to;
         std::int64_t rounds;
         std::int64_t next = 0;                 ///< round to look at next
@@ -72,6 +78,7 @@ private:
     [[nodiscard]] std::uint64_t ticket(std::size_t partition, std::int64_t round) const;
     [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const;
     [[nodiscard]] std::span<std::byte> message(std::size_t partition, std::int64_t round) const;
+    [[nodiscard]] std::size_t request_bytes() const;
     [[nodiscard]] std::span<std::byte> claim(std::size_t partition, std::int64_t round, std::size_t bytes,
                                              std::size_t room);
     [[nodiscard]] bool touched(Lane const& lane, std::int64_t round) const;
@@ -91,7 +98,8 @@ private:
     std::vector<Lane> lanes_;
     std::vector<Placed> placed_;
     std::vector<std::byte> encoded_;
-    std::size_t leaving_ = 0;  ///< messages of this rank alone that have not left yet
+    std::size_t leaving_ = 0;         ///< messages of this rank alone that have not left yet
+    std::uint64_t strays_bytes_ = 0;  ///< of those that found no room in a slot
 };
 
 }  // namespace tapioca::engine

@@ -75,6 +75,19 @@ Pool::~Pool()
     (void)agreement_.release();
 }
 
+std::uint64_t Pool::fixed_bytes() const
+{
+    auto fewest = team_.nodes()[0].size();
+    auto most = fewest;
+    for (auto const& ranks : team_.nodes()) {
+        fewest = std::min(fewest, ranks.size());
+        most = std::max(most, ranks.size());
+    }
+    // The same on all ranks: that of the largest node, shared by the ranks of the smallest.
+    auto const exchange = Exchange::bytes(static_cast<int>(most), lanes_of(team_));
+    return exchange / fewest + 16 * static_cast<std::uint64_t>(team_.size());
+}
+
 std::shared_ptr<Surroundings> Pool::surroundings(Wish const& wish) const
 {
     for (auto const& [known, around] : surroundings_)

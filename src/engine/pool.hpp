@@ -23,6 +23,8 @@ public:
     ~Pool();
 
     [[nodiscard]] comm::Team const& team() const { return team_; }
+    /// What it takes of a process whatever is moved: its share of the exchange, and who is where.
+    [[nodiscard]] std::uint64_t fixed_bytes() const;
     /// Of a node; of the one with the fewest.
     [[nodiscard]] int cores() const { return least_cores_; }
     /// All that this process may use, wherever its main thread is bound.

@@ -41,7 +41,7 @@ public:
         own_ = static_cast<std::size_t>(mine - aggregators.begin());
         end_ = work_.schedule.partitions[own_].rounds;
         if (end_ == 0) return;
-        for (std::size_t i = 0; i < work_.route->network.feeders[own_].size(); ++i) add_feeder(i);
+        add_feeders();
         update_wanted();
         if (work_.threaded && !one_sided()) place_.worker->start([this] { load_all(); });
     }
@@ -92,8 +92,13 @@ private:
 
     /// What this rank asked for in a round.
     struct Asked {
+        struct Part {
+            std::size_t track;
+            std::int64_t end;                 ///< pieces before this offset
+            std::optional<std::uint64_t> at;  ///< where in the reply; nothing: read it oneself
+        };
         std::int64_t round;
-        std::vector<std::optional<std::uint64_t>> at;  ///< per track: where in the reply; nothing: read it oneself
+        std::vector<Part> parts;
     };
     struct Lane {
         bool home = false;
@@ -106,6 +111,7 @@ private:
     struct Feeder {
         int rank;
         std::span<std::byte> landing;
+        std::size_t request_bytes;
         wire::Heading heading{};
         bool landed = false;
         bool replying = false;
@@ -202,10 +208,18 @@ private:
     {
         auto& lane = lanes_[p];
         Asked asked{lane.to_ask, {}};
-        for (auto& cursor : lane.asking) {
-            runs_.clear();
-            for (pattern::Run run; cursor.next(end(p, asked.round), run);) runs_.push_back(run);
-            asked.at.push_back(runs_.empty() ? std::nullopt : outbox_->add_request(p, asked.round, runs_));
+        for (std::size_t t = 0; t < lane.asking.size(); ++t) {
+            auto& cursor = lane.asking[t];
+            auto const add = [&] {
+                if (!runs_.empty())
+                    asked.parts.push_back({t, cursor.position(), outbox_->add_request(p, asked.round, runs_)});
+                runs_.clear();
+            };
+            for (pattern::Run run; cursor.next(end(p, asked.round), run);) {
+                runs_.push_back(run);
+                if (runs_.size() == most_runs) add();
+            }
+            add();
         }
         lane.asked.push_back(std::move(asked));
         lane.to_ask = next_round(p, lane.asking);
@@ -217,33 +231,42 @@ private:
         Stopwatch const watch(copying_);
         auto& lane = lanes_[p];
         auto const round = lane.to_take;
-        auto const reply = lane.home ? std::span<std::byte>() : outbox_->reply(p, round);
-        std::uint64_t valid = 0;
-        if (lane.home)
-            valid = place_.exchange->touched(p, buffer_of(round)).load(std::memory_order_relaxed);
-        else
-            std::memcpy(&valid, reply.data(), sizeof valid);
-        auto const limit = begin(p, round) + static_cast<std::int64_t>(valid);
-        for (std::size_t t = 0; t < lane.taking.size(); ++t) {
-            auto& cursor = lane.taking[t];
-            auto const& track = work_.tracks[t];
-            if (!lane.home && !lane.asked.front().at[t]) {
-                read_oneself(cursor, track, end(p, round));
-                continue;
-            }
-            std::byte const* from = lane.home ? nullptr : reply.data() + sizeof valid + *lane.asked.front().at[t];
-            for (pattern::Run run; cursor.next(limit, run);) {
-                if (lane.home)
-                    copy_out(buffer(p, round), origin(p, round), run, track.data);
-                else
-                    from = scatter(from, run, track.data);
-                received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
-            }
-            if (cursor.position() < end(p, round)) cursor.seek(end(p, round));  // the file ended before
+        if (lane.home) {
+            auto const valid = place_.exchange->touched(p, buffer_of(round)).load(std::memory_order_relaxed);
+            auto const limit = begin(p, round) + static_cast<std::int64_t>(valid);
+            for (std::size_t t = 0; t < lane.taking.size(); ++t)
+                for (pattern::Run run; lane.taking[t].next(limit, run); count(t, run))
+                    copy_out(buffer(p, round), origin(p, round), run, work_.tracks[t].data);
+        } else {
+            take_reply(lane, outbox_->reply(p, round), begin(p, round), end(p, round));
         }
-        if (!lane.home) lane.asked.pop_front();
+        for (auto& cursor : lane.taking)
+            if (cursor.position() < end(p, round)) cursor.seek(end(p, round));  // the file ended before
         lane.to_take = next_round(p, lane.taking);
         publish(p);
+    }
+    void take_reply(Lane& lane, std::span<std::byte const> reply, std::int64_t begin, std::int64_t end)
+    {
+        std::uint64_t valid = 0;
+        std::memcpy(&valid, reply.data(), sizeof valid);
+        auto const limit = begin + static_cast<std::int64_t>(valid);
+        for (auto const& part : lane.asked.front().parts) {
+            auto& cursor = lane.taking[part.track];
+            auto const& track = work_.tracks[part.track];
+            if (!part.at) {
+                read_oneself(cursor, track, std::min(part.end, end));
+                continue;
+            }
+            std::byte const* from = reply.data() + sizeof valid + *part.at;
+            for (pattern::Run run; cursor.next(std::min(part.end, limit), run); count(part.track, run))
+                from = scatter(from, run, track.data);
+            if (cursor.position() < std::min(part.end, end)) cursor.seek(std::min(part.end, end));
+        }
+        lane.asked.pop_front();
+    }
+    void count(std::size_t track, pattern::Run const& run)
+    {
+        received_[work_.tracks[track].variable] += static_cast<std::uint64_t>(run.length * run.count);
     }
 
     /// A request that found no room. Its round is waited for all the same: till then the slot belongs to the round.
@@ -265,19 +288,20 @@ private:
 
     // as the aggregator
 
-    void add_feeder(std::size_t number)
+    void add_feeders()
     {
         auto const& network = work_.route->network;
-        auto const node = static_cast<std::size_t>(network.feeders[own_][number]);
-        feeders_.push_back({network.senders[own_][number],
-                            {place_.buffers + work_.site->landing(own_, number), network.slot_bytes[node]}});
-        feeders_.back().wants = -1;
-        if (feeders_.size() == network.feeders[own_].size() && !one_sided())
+        for (auto const& [node, rank, landing] : work_.site->feeders(own_)) {
+            auto const at = static_cast<std::size_t>(node);
+            feeders_.push_back(
+                {rank, {place_.buffers + landing[0], network.slot_bytes[at]}, network.request_bytes[at]});
+        }
+        if (!one_sided())
             for (auto& feeder : feeders_) expect(feeder);  // they move no more
     }
     void expect(Feeder& feeder)
     {
-        auto const room = feeder.landing.first(wire::reply_at(feeder.landing.size()));
+        auto const room = feeder.landing.first(feeder.request_bytes);
         place_.net->messages->receive(room, feeder.rank, tag_gathered, [this, &feeder] {
             std::memcpy(&feeder.heading, feeder.landing.data(), sizeof feeder.heading);
             feeder.landed = feeder.heading.round >= 0;
@@ -324,7 +348,7 @@ private:
     {
         Stopwatch const watch(copying_);
         auto const round = feeder.heading.round;
-        auto const reply = feeder.landing.subspan(wire::reply_at(feeder.landing.size()));
+        auto const reply = feeder.landing.subspan(feeder.request_bytes);
         auto const valid = place_.exchange->touched(own_, buffer_of(round)).load(std::memory_order_relaxed);
         std::memcpy(reply.data(), &valid, sizeof valid);
         std::span<std::byte const> entries = feeder.landing.subspan(sizeof(wire::Heading), feeder.heading.bytes);

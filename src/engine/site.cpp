@@ -11,14 +11,6 @@ namespace {
 
 using core::index;
 
-/// What the feeders of a partition need to land their messages, per side.
-std::uint64_t landing_bytes(plan::Network const& network, std::size_t partition, std::size_t feeders)
-{
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < feeders; ++i) bytes += network.slot_bytes[index(network.feeders[partition][i])];
-    return bytes;
-}
-
 }  // namespace
 
 Site::Site(plan::Route const& route, int node)
@@ -39,21 +31,27 @@ Site::Site(plan::Route const& route, int node)
         end = bytes > UINT64_MAX - end ? UINT64_MAX : end + bytes;
         return at;
     };
-    if (route.networked()) slot_step_ = network.slot_bytes[index(node)];
-    for (std::size_t p = 0; p < partitions; ++p) {
+    auto& memory = used[0];
+    auto const add = [&](std::size_t p) {
         auto const home = route.networked() ? index(network.homes[p]) : 0;
-        bool const here = home == index(node);
-        auto& memory = used[0];
         home_at_.push_back(take(used[route.area(p)][home], each));
         slot_at_.push_back(nowhere);
-        map_at_.push_back(here ? maps[home] : nowhere);
+        map_at_.push_back(home == index(node) ? maps[home] : nowhere);
         take(maps[home], core::multiply(buffers, map_step_));
-        if (!route.networked()) continue;
-        landing_at_.push_back(take(memory[home], 2 * landing_bytes(network, p, network.feeders[p].size())));
-        for (int const feeder : network.feeders[p]) {
-            auto const at = take(memory[index(feeder)], buffers * network.slot_bytes[index(feeder)]);
+    };
+    for (std::size_t p = 0; p < partitions; ++p) add(p);
+    if (route.networked()) {
+        slot_step_ = network.slot_bytes[index(node)];
+        feeders_.resize(partitions);
+        network.each_feeder([&](std::size_t p, int feeder, int rank) {
+            auto const slot = network.slot_bytes[index(feeder)];
+            auto const at = take(memory[index(feeder)], buffers * slot);
             if (feeder == node) slot_at_[p] = at;
-        }
+            auto& home = memory[index(network.homes[p])];
+            auto const first = take(home, slot);
+            auto const second = take(home, slot);
+            if (is_home(p) || feeder == node) feeders_[p].push_back({feeder, rank, {first, second}});
+        });
     }
     auto const most = [](std::vector<std::uint64_t> const& list) {
         return *std::max_element(list.begin(), list.end());
@@ -61,14 +59,6 @@ Site::Site(plan::Route const& route, int node)
     bytes_ = most(used[0]);
     map_bytes_ = most(maps);
     tiers_.assign(used.begin() + 1, used.end());
-}
-
-std::uint64_t Site::landing(std::size_t partition, std::size_t feeder, std::size_t side) const
-{
-    auto const& network = route_->network;
-    auto const feeders = network.feeders[partition].size();
-    return landing_at_[partition] + side * landing_bytes(network, partition, feeders) +
-           landing_bytes(network, partition, feeder);
 }
 
 }  // namespace tapioca::engine

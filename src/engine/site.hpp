@@ -38,8 +38,14 @@ public:
     {
         return slot_at_[partition] + buffer * slot_step_;
     }
-    /// In the memory of the aggregator's node. Each feeder has two places: `side` is 0 or 1.
-    [[nodiscard]] std::uint64_t landing(std::size_t partition, std::size_t feeder, std::size_t side = 0) const;
+    /// A node that feeds a partition.
+    struct Feeder {
+        int node;
+        int rank;                  ///< that sends for it
+        std::uint64_t landing[2];  ///< in the memory of the aggregator's node: places for two messages
+    };
+    /// All of them on the aggregator's node, ascending; elsewhere this node, if it is one. No more, as nodes are many.
+    [[nodiscard]] std::vector<Feeder> const& feeders(std::size_t partition) const { return feeders_[partition]; }
 
 private:
     static constexpr std::uint64_t nowhere = UINT64_MAX;
@@ -49,7 +55,7 @@ private:
     std::uint64_t map_step_;
     std::uint64_t slot_step_ = 0;
     std::vector<std::uint64_t> home_at_;
-    std::vector<std::uint64_t> landing_at_;
+    std::vector<std::vector<Feeder>> feeders_;
     std::vector<std::uint64_t> slot_at_;
     std::vector<std::uint64_t> map_at_;
     std::uint64_t bytes_ = 0;

@@ -41,19 +41,15 @@ struct EntryHeading {
     std::uint64_t data_at = 0;  ///< reading: where in the reply
 };
 
+/// A slot for reading has room for requests, Network::request_bytes, and behind it for the reply: how many bytes from
+/// the round's first on the file has, as 64 bits, and the bytes.
+
 /// A stray entry is a message of its own: this, then the entry.
 struct StrayHeading {
     std::int64_t round = 0;
     std::int32_t node = 0;
     std::int32_t unused = 0;
 };
-
-/// A slot for reading has room for requests, and from here on for the reply: how many bytes from the round's first on
-/// the file has, as 64 bits, and the bytes.
-constexpr std::size_t reply_at(std::size_t slot_bytes)
-{
-    return slot_bytes / 9 / 64 * 64;
-}
 
 /// Appends the runs, with offsets relative to `origin`.
 void encode(std::span<pattern::Run const> runs, std::int64_t origin, std::vector<std::byte>& to);

@@ -72,7 +72,7 @@ public:
             auto const partition = soonest();
             bool const all_filled = partition == next_.size() || next_[partition] == none;
             if (all_filled && (!outbox_ || outbox_->done())) return true;
-            if (!all_filled && is_free(partition, next_[partition]))
+            if (!all_filled && is_free(partition, next_[partition]) && !(outbox_ && outbox_->choked()))
                 fill(partition, next_[partition]);
             else if (!moved && (!helping || !help()))
                 return false;
@@ -195,8 +195,16 @@ private:
         auto const tracks = cursors(partition);
         for (std::size_t t = 0; t < tracks.size(); ++t) {
             runs_.clear();
-            for (pattern::Run run; tracks[t].next(limit, run);) runs_.push_back(run);
-            outbox_->add_data(partition, round, runs_, work_.tracks[t].data, work_.route->dense || tracks.size() == 1);
+            auto const add = [&] {
+                outbox_->add_data(partition, round, runs_, work_.tracks[t].data,
+                                  work_.route->dense || tracks.size() == 1);
+                runs_.clear();
+            };
+            for (pattern::Run run; tracks[t].next(limit, run);) {
+                runs_.push_back(run);
+                if (runs_.size() == most_runs) add();
+            }
+            add();
         }
     }
 
@@ -257,6 +265,10 @@ private:
         for (auto const& partition : work_.schedule.partitions) rounds = std::max(rounds, partition.rounds);
         auto const own_rounds = inbox_ ? work_.schedule.partitions[own_].rounds : 0;
         for (std::int64_t round = 0; round < rounds; ++round) {
+            wait_until(*place_.patience, "an aggregator to take what fitted into no slot", [&] {
+                place_.net->messages->poll();
+                return !outbox_->choked() || (help(), false);
+            });
             if (round < own_rounds) {
                 wait_for_room(own_, round);
                 inbox_->open_round();

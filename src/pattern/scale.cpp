@@ -39,7 +39,7 @@ std::vector<Scale::Weight> Scale::weights() const
     std::vector<Weight> result(inside_.size());
     for (std::size_t i = 0; i < result.size(); ++i) {
         result[i].bytes = upto[inside_[i].end] - upto[inside_[i].begin];
-        result[i].near = upto[near_[i].end] > upto[near_[i].begin];
+        result[i].near_bytes = upto[near_[i].end] - upto[near_[i].begin];
     }
     return result;
 }

@@ -19,7 +19,7 @@ public:
 
     struct Weight {
         std::uint64_t bytes = 0;
-        bool near = false;  ///< bytes lie in the partition or near it
+        std::uint64_t near_bytes = 0;  ///< in the partition or near it
     };
     [[nodiscard]] std::vector<Weight> weights() const;
 

@@ -82,6 +82,7 @@ void Summary::add(Summary const& other)
     unproven += other.unproven;
     fewest_variables = std::min(fewest_variables, other.fewest_variables);
     most_variables = std::max(most_variables, other.most_variables);
+    most_layouts = std::max(most_layouts, other.most_layouts);
 }
 
 Summary summarise(Variables const& variables)
@@ -92,6 +93,7 @@ Summary summarise(Variables const& variables)
     for (auto const& variable : variables) {
         summary.bytes += variable->bytes();
         summary.most_bookkeeping_bytes += variable->bookkeeping_bytes();
+        summary.most_layouts += variable->layouts().size();
         for (auto const& layout : variable->layouts()) {
             summary.begin = std::min(summary.begin, Cursor(layout).position());
             summary.end = std::max(summary.end, layout.end());

@@ -30,6 +30,7 @@ struct Summary {
     std::uint64_t unproven = 0;  ///< ranks with too many pieces to hash
     std::uint64_t fewest_variables = UINT64_MAX;
     std::uint64_t most_variables = 0;
+    std::uint64_t most_layouts = 0;  ///< of one rank's variables
 
     /// True if every byte of [begin, end) is covered exactly once: then starts and ends cancel but for
     /// the first and the last. Wrong with a chance of one in 2^64.

@@ -100,9 +100,11 @@ private:
     std::vector<Cost> const& costs_of(std::size_t partition, int node) const
     {
         auto& costs = costs_[{partition, node}];
-        auto const& [sources, bytes, rounds] = election_.partitions[partition];
-        for (auto tier = costs.size(); tier < election_.machine->tiers.size(); ++tier)
-            costs.push_back(model_.cost(sources, election_.where[index(node)], tier, rounds));
+        if (!costs.empty()) return costs;
+        auto const sources = election_.sources(partition);
+        for (std::size_t tier = 0; tier < election_.machine->tiers.size(); ++tier)
+            costs.push_back(
+                model_.cost(sources, election_.where[index(node)], tier, election_.partitions[partition].rounds));
         return costs;
     }
 
@@ -357,7 +359,9 @@ std::vector<std::string> notes_on(Election const& election, std::vector<Seat> co
     auto const& tiers = election.machine->tiers;
     for (std::size_t p = 0; p < seats.size(); ++p) {
         auto const& seat = seats[p];
-        auto const& [sources, bytes, rounds] = election.partitions[p];
+        if (tiers.size() == 1 || election.pinned) break;
+        auto const sources = election.sources(p);
+        auto const rounds = election.partitions[p].rounds;
         for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
             auto const free = election.free_on(seat.node, tier);
             if (tier == seat.tier || election.pinned || free == 0 || tiers[tier].persistency < election.persistency)

@@ -38,6 +38,19 @@ std::uint64_t draw(std::size_t partition, int node)
     return x ^ (x >> 31);
 }
 
+/// Several nodes of the job may lie on one of the machine, which is one source.
+void unite(std::vector<machine::Source>& sources)
+{
+    std::sort(sources.begin(), sources.end(), [](auto const& a, auto const& b) { return a.node < b.node; });
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < sources.size(); ++i)
+        if (sources[i].node == sources[kept].node)
+            sources[kept].bytes += sources[i].bytes;
+        else
+            sources[++kept] = sources[i];
+    if (!sources.empty()) sources.resize(kept + 1);
+}
+
 /// Hops that the path strategies count: to the file, or from all producers.
 std::vector<double> paths(Election const& election, std::size_t partition)
 {
@@ -45,7 +58,7 @@ std::vector<double> paths(Election const& election, std::size_t partition)
     std::vector<double> hops(machine.gateways.hops.begin(), machine.gateways.hops.end());
     if (!hops.empty()) return hops;
     std::vector<machine::Charge> const one_a_hop(machine.topology->levels().size(), {1, 0});
-    return machine.topology->costs(election.partitions[partition].sources, one_a_hop);
+    return machine.topology->costs(election.sources(partition), one_a_hop);
 }
 
 bool by_path(Strategy strategy)
@@ -110,6 +123,17 @@ CostModel Election::costs() const
     return {*machine, model, remote_storage};
 }
 
+std::vector<machine::Source> Election::sources(std::size_t partition) const
+{
+    auto sources = partitions[partition].sources;
+    if (!sources.empty()) return sources;
+    for (auto const& weight : weights)
+        if (weight.covers(partition) && weight.bytes_in(partition) > 0)
+            sources.push_back({where[index(weight.node)], static_cast<double>(weight.bytes_in(partition))});
+    unite(sources);
+    return sources;
+}
+
 std::uint64_t Election::free_on(int node, std::size_t tier) const
 {
     return free_bytes.size() == 1 ? free_bytes[0][tier] : free_bytes[index(node)][tier];
@@ -145,11 +169,11 @@ Bids bids_of(Election const& election, int node)
     auto const model = election.costs();
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
         Bidder const bidder(election, p);
-        auto const& partition = election.partitions[p];
+        auto const sources = election.sources(p);
         for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)
             if (election.fit_on(node, tier) > 0)
                 bidder.offer(bids[p * kept], node, tier,
-                             model.cost(partition.sources, election.where[index(node)], tier, partition.rounds));
+                             model.cost(sources, election.where[index(node)], tier, election.partitions[p].rounds));
     }
     return bids;
 }
@@ -158,7 +182,8 @@ std::vector<Bid> offers(Election const& election, std::size_t partition)
 {
     auto const model = election.costs();
     Bidder const bidder(election, partition);
-    auto const& [sources, bytes, rounds] = election.partitions[partition];
+    auto const sources = election.sources(partition);
+    auto const rounds = election.partitions[partition].rounds;
     std::vector<Bid> result(election.where.size());
     for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier) {
         if (election.pinned && *election.pinned != tier) continue;

@@ -9,16 +9,13 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
-#include "plan/plan.hpp"
+#include "plan/memory.hpp"
 
 namespace tapioca::plan {
 
 namespace {
 
-constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for what it gathers to send
 constexpr std::uint64_t large_piece = 256 * core::KiB;
-constexpr std::uint64_t least_slot = 64 * core::KiB;
-constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // under a memory cap
 
 using core::index;
 
@@ -40,81 +37,48 @@ std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
 /// Ranks that do not aggregate send, if there are any; several share the work of their node.
 void choose_senders(Route& route, Nodes const& nodes)
 {
-    auto const& network = route.network;
     std::set<int> const aggregators(route.ranks.begin(), route.ranks.end());
-    std::vector<std::vector<int>> candidates;
     for (auto const& ranks : nodes) {
-        candidates.emplace_back();
-        std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(candidates.back()),
+        auto& senders = route.network.senders.emplace_back();
+        std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(senders),
                      [&](int rank) { return !aggregators.contains(rank); });
-        if (candidates.back().empty()) candidates.back() = ranks;
+        if (senders.empty()) senders = ranks;
     }
-    route.network.senders.clear();
-    std::vector<std::size_t> turn(nodes.size(), 0);
-    for (std::size_t p = 0; p < network.feeders.size(); ++p) {
-        std::vector<int> senders;
-        for (int const node : network.feeders[p]) {
-            auto const& ranks = candidates[index(node)];
-            senders.push_back(ranks[turn[index(node)]++ % ranks.size()]);
-        }
-        route.network.senders.push_back(std::move(senders));
+}
+
+void choose_feeds(Network& network, std::vector<Weight> const& weights)
+{
+    for (auto const& weight : weights) network.feeds.push_back({weight.node, weight.begin, weight.end});
+    std::sort(network.feeds.begin(), network.feeds.end(),
+              [](auto const& a, auto const& b) { return std::pair(a.node, a.begin) < std::pair(b.node, b.begin); });
+    // Neighbours with other amounts of data are one feed.
+    std::size_t kept = 0;
+    for (auto const& feed : network.feeds) {
+        bool const follows =
+            kept > 0 && network.feeds[kept - 1].node == feed.node && network.feeds[kept - 1].end == feed.begin;
+        if (follows)
+            network.feeds[kept - 1].end = feed.end;
+        else
+            network.feeds[kept++] = feed;
     }
+    network.feeds.erase(network.feeds.begin() + static_cast<std::ptrdiff_t>(kept), network.feeds.end());
+    network.feeds.shrink_to_fit();
 }
 
 void count_crossing(Network& network, std::vector<Weight> const& weights, std::size_t nodes)
 {
     std::vector<std::uint64_t> in(nodes, 0);
     std::vector<std::uint64_t> out(nodes, 0);
-    for (auto const& weight : weights) {
-        auto const home = network.homes[weight.partition];
-        if (home == weight.node) continue;
-        network.crossing_bytes += weight.bytes;
-        in[index(home)] += weight.bytes;
-        out[index(weight.node)] += weight.bytes;
-    }
+    for (auto const& weight : weights)
+        for (auto p = weight.begin; p < weight.end; ++p) {
+            auto const home = network.homes[p];
+            if (home == weight.node) continue;
+            network.crossing_bytes += weight.bytes_in(p);
+            in[index(home)] += weight.bytes_in(p);
+            out[index(weight.node)] += weight.bytes_in(p);
+        }
     network.most_in_bytes = *std::max_element(in.begin(), in.end());
     network.most_out_bytes = *std::max_element(out.begin(), out.end());
-}
-
-/// Room for a message: all of a round if `budget` allows, which it does unless a node feeds very many aggregators, or
-/// very many nodes feed one.
-void choose_slots(Route& route, std::size_t nodes, std::uint64_t budget, std::uint64_t least)
-{
-    auto& network = route.network;
-    std::vector<std::uint64_t> fed(nodes, 0);
-    std::vector<std::uint64_t> landing(nodes, budget);  // what one of the places where its messages land may take
-    for (auto const& feeders : network.feeders)
-        for (int const node : feeders) {
-            ++fed[index(node)];
-            landing[index(node)] = std::min(landing[index(node)], budget / (2 * feeders.size()));
-        }
-    auto const whole = route.round_bytes + route.round_bytes / 8 + 4 * core::KiB;
-    network.slot_bytes.assign(nodes, 0);
-    for (std::size_t node = 0; node < nodes; ++node) {
-        if (fed[node] == 0) continue;
-        auto const share = std::min(landing[node], budget / (fed[node] * static_cast<std::uint64_t>(route.buffers)));
-        network.slot_bytes[node] = std::clamp(share, std::min(least, whole), whole) / 64 * 64;
-    }
-}
-
-/// The most that the slots cost one process: its share of its node's, and those of its feeders where it aggregates.
-std::uint64_t slot_memory(Route const& route, Nodes const& nodes)
-{
-    auto const& network = route.network;
-    std::vector<std::uint64_t> own(nodes.size(), 0);
-    std::uint64_t most_landing = 0;
-    for (auto const& feeders : network.feeders) {
-        std::uint64_t landing = 0;
-        for (int const node : feeders) {
-            landing += network.slot_bytes[index(node)];
-            own[index(node)] += network.slot_bytes[index(node)] * static_cast<std::uint64_t>(route.buffers);
-        }
-        most_landing = std::max(most_landing, 2 * landing);
-    }
-    std::uint64_t most_share = 0;
-    for (std::size_t node = 0; node < nodes.size(); ++node)
-        most_share = std::max(most_share, own[node] / nodes[node].size());
-    return most_landing + most_share;
 }
 
 /// The tier that a setting names: "ssd", or "ssd:/dir" for one with that place.
@@ -134,30 +98,14 @@ std::vector<std::string> names_of(std::vector<machine::TierTraits> const& tiers)
     return names;
 }
 
-/// Several nodes of the job may lie on one of the machine, which is one source.
-void unite(std::vector<machine::Source>& sources)
-{
-    std::sort(sources.begin(), sources.end(), [](auto const& a, auto const& b) { return a.node < b.node; });
-    std::size_t kept = 0;
-    for (std::size_t i = 1; i < sources.size(); ++i)
-        if (sources[i].node == sources[kept].node)
-            sources[kept].bytes += sources[i].bytes;
-        else
-            sources[++kept] = sources[i];
-    if (!sources.empty()) sources.resize(kept + 1);
-}
-
-core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights)
+core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading)
 {
     auto& network = route.network;
     auto const partitions = route.cuts.size() - 1;
     network.transport = job.options.transport.value_or("p2p") == "rma" ? Transport::rma : Transport::p2p;
     for (auto const& seat : route.seats) network.homes.push_back(seat.node);
     route.ranks = choose_ranks(network.homes, nodes);
-    network.feeders.assign(partitions, {});
-    for (auto const& weight : weights)
-        if (weight.node != network.homes[weight.partition]) network.feeders[weight.partition].push_back(weight.node);
-    for (auto& feeders : network.feeders) std::sort(feeders.begin(), feeders.end());
+    choose_feeds(network, weights);
     choose_senders(route, nodes);
     count_crossing(network, weights, nodes.size());
 
@@ -180,45 +128,10 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
         route.notes.push_back("most rounds have no data: p2p instead of rma");
     }
 
-    choose_slots(route, nodes.size(), slots_budget, least_slot);
-    if (!job.options.memory) return {};
-    auto const cap = *job.options.memory;
-    auto const total = [&] {
-        return job.pattern.most_bookkeeping_bytes + route.memory_per_aggregator() + slot_memory(route, nodes);
-    };
-    auto const wanted = route.round_bytes;
-    auto const block_bytes = static_cast<std::uint64_t>(job.storage.block_bytes);
-    auto const least_buffers = network.transport == Transport::rma ? 2 : 1;
-    for (auto budget = slots_budget; total() > cap; budget = std::max(budget / 2, tiny_slot)) {
-        if (budget == tiny_slot) {
-            if (route.round_bytes > block_bytes)
-                route.round_bytes = std::max(block_bytes, route.round_bytes / 2 / block_bytes * block_bytes);
-            else if (route.buffers > least_buffers)
-                --route.buffers;
-            else
-                break;
-        }
-        choose_slots(route, nodes.size(), budget, tiny_slot);
-    }
-    if (total() > cap)
-        return core::fail(Errc::memory,
-                          fmt::format("crossing {} nodes needs {} and TAPIOCA_MEMORY allows {}: raise it", nodes.size(),
-                                      core::format_bytes(total()), core::format_bytes(cap)));
-    if (route.round_bytes != wanted)
-        route.notes.push_back(fmt::format("buffers cut from {} to {} to keep within TAPIOCA_MEMORY ({})",
-                                          core::format_bytes(wanted), core::format_bytes(route.round_bytes),
-                                          core::format_bytes(cap)));
-    return {};
+    return fit(job, route, nodes, weights, reading);
 }
 
 }  // namespace
-
-int Network::feeder_number(std::size_t partition, int node) const
-{
-    auto const& list = feeders[partition];
-    auto const at = std::lower_bound(list.begin(), list.end(), node);
-    return at != list.end() && *at == node ? static_cast<int>(at - list.begin()) : -1;
-}
 
 Strategy strategy_of(Job const& job)
 {
@@ -261,11 +174,10 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     auto const each = route.memory_per_aggregator();
     if (job.nodes > 1) {
         election.partitions.resize(route.cuts.size() - 1);
+        election.weights = weights;
         for (auto const& weight : weights)
-            if (weight.bytes > 0)
-                election.partitions[weight.partition].sources.push_back(
-                    {election.where[index(weight.node)], static_cast<double>(weight.bytes)});
-        for (auto& partition : election.partitions) unite(partition.sources);
+            for (auto p = weight.begin; p < weight.end; ++p)
+                election.partitions[p].bytes += static_cast<double>(weight.bytes_in(p));
         election.needed_bytes = each;
     } else {
         // The readers of a node share one ring of buffers; its writers have a partition each.
@@ -278,7 +190,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     }
     double most = 0;
     for (auto& partition : election.partitions) {
-        for (auto const& source : partition.sources) partition.bytes += source.bytes;
+        for (auto const& source : partition.sources) partition.bytes += source.bytes;  // of the only node
         partition.rounds = std::max(1.0, partition.bytes / static_cast<double>(route.round_bytes));
         most = std::max(most, partition.bytes);
     }
@@ -352,7 +264,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
             room = route->memory_per_aggregator();
             for (auto const& seat : route->seats)
                 route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
-            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights);
+            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, route == &plan.read);
             if (route->way == Way::aggregated) reconsider(job, *route);
         }
         if (!route->feasible) route->go_direct();

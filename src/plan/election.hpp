@@ -11,6 +11,7 @@
 
 #include "core/result.hpp"
 #include "plan/cost.hpp"
+#include "plan/weight.hpp"
 
 namespace tapioca::plan {
 
@@ -31,11 +32,12 @@ struct Election {
     std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per job node, or one for all: per tier; 0: none there
     std::vector<int> seats;                              ///< aggregators that each of the job's nodes may take
     struct Partition {
-        std::vector<machine::Source> sources;  ///< by the machine's nodes, each once
+        std::vector<machine::Source> sources;  ///< by the machine's nodes, each once; empty: as the weights say
         double bytes = 0;
         double rounds = 1;
     };
     std::vector<Partition> partitions;
+    std::vector<Weight> weights;     ///< what the job's nodes have in the partitions
     std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
     machine::Persistency persistency = machine::Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
@@ -44,6 +46,9 @@ struct Election {
     Strategy strategy = Strategy::contention_aware;
 
     [[nodiscard]] CostModel costs() const;
+    /// Who has data in a partition, by the machine's nodes, each once. Made when asked for: all lists together grow
+    /// with nodes times partitions.
+    [[nodiscard]] std::vector<machine::Source> sources(std::size_t partition) const;
     [[nodiscard]] std::uint64_t free_on(int node, std::size_t tier) const;
     /// Aggregators that fit on a node's tier, and on the node.
     [[nodiscard]] std::uint64_t fit_on(int node, std::size_t tier) const;

@@ -78,6 +78,11 @@ Number by_model(Job const& job)
     if (storage.remote && storage.write_streams > 1 && storage.write_streams < number.count)
         number = {storage.write_streams,
                   fmt::format("{} aggregators: the file system takes no more at a time", storage.write_streams)};
+    // Each further one takes memory, and a message from every node: there must be something to gather.
+    auto const shares = std::max<std::uint64_t>(1, (job.pattern.bytes + least_round - 1) / least_round);
+    if (job.nodes > 1 && shares < static_cast<std::uint64_t>(number.count))
+        number = {static_cast<int>(shares), fmt::format("{} aggregator{}: there is no more than {} of data", shares,
+                                                        shares == 1 ? "" : "s", core::format_bytes(job.pattern.bytes))};
     if (job.options.aggr_per_ost) number.why = "aggr_per_ost without effect: the file's servers are not known";
     return number;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/units.hpp"
 #include "plan/plan.hpp"
 
 namespace tapioca::plan {
@@ -16,6 +17,9 @@ struct Number {
 Number writers(Job const& job);
 /// For reading: on one node they share a ring of buffers, on several they have partitions.
 Number readers(Job const& job);
+
+/// No round is made smaller than that without need; nor has a partition less, where the model chooses their number.
+inline constexpr std::uint64_t least_round = 64 * core::KiB;
 
 /// Buffers of an aggregator, as asked for or by default.
 int buffers(Job const& job);

@@ -7,6 +7,7 @@
 
 #include "core/units.hpp"
 #include "plan/align.hpp"
+#include "plan/memory.hpp"
 #include "plan/number.hpp"
 
 namespace tapioca::plan {
@@ -20,7 +21,6 @@ constexpr double start_write_s = 60e-6;  // waking the drain thread, the first r
 constexpr double start_read_s = 20e-6;
 constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffers together
 
-constexpr std::uint64_t least_round = 64 * core::KiB;
 constexpr std::uint64_t most_network_round = 512 * core::MiB;  // MPI counts bytes with an int
 
 double as_double(std::uint64_t value)
@@ -172,14 +172,41 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
                                           core::format_bytes(route.round_bytes), core::format_bytes(stripe)));
 }
 
+/// No more buffers than there are rounds, and one that shifting the step may add.
+void bound_buffers(Job const& job, Route& route)
+{
+    if (job.options.buffers || route.way == Way::direct) return;
+    std::int64_t most = 1;
+    for (auto const& partition : schedule(route, job.storage.block_bytes, 0).partitions)
+        most = std::max(most, partition.rounds);
+    route.buffers = static_cast<int>(std::min<std::int64_t>(route.buffers, most + 1));
+}
+
+/// Where memory is short, buffers of a size that nobody asked for leave a quarter of it to others.
+void keep_room(Job const& job, Route& route)
+{
+    if (job.options.buffersize || job.options.buffers || job.options.aggrtier || route.way == Way::direct) return;
+    auto const room = room_of(job);
+    auto const wanted = route.round_bytes;
+    auto const on_node = static_cast<std::uint64_t>((route.aggregators + job.nodes - 1) / job.nodes);
+    auto const unit = static_cast<std::uint64_t>(route.unit);
+    while (core::multiply(route.memory_per_aggregator(), on_node) > room && route.round_bytes > block(job))
+        route.round_bytes = round_up(route.round_bytes / 2, route.round_bytes > unit ? unit : block(job));
+    if (route.round_bytes != wanted)
+        route.notes.push_back(fmt::format("buffers cut from {} to {}: no more memory is free",
+                                          core::format_bytes(wanted), core::format_bytes(route.round_bytes)));
+}
+
 /// Shrinks the buffers until they and the bookkeeping fit under the cap.
-core::Status keep_cap(Job const& job, Route& route, char const* what)
+core::Status keep_cap(Job const& job, Route& route, bool reading)
 {
     if (!job.options.memory) return {};
     auto const cap = *job.options.memory;
     auto const wanted = route.round_bytes;
-    auto const bookkeeping = job.pattern.most_bookkeeping_bytes;
-    auto const total = [&] { return bookkeeping + std::min(route.memory_per_aggregator(), UINT64_MAX - bookkeeping); };
+    auto const bookkeeping = [&] { return private_bytes(job, route, reading); };
+    auto const total = [&] {
+        return bookkeeping() + std::min(route.memory_per_aggregator(), UINT64_MAX - bookkeeping());
+    };
     auto const unit = static_cast<std::uint64_t>(route.unit);
     while (total() > cap && route.way == Way::aggregated) {
         if (route.round_bytes > block(job))
@@ -194,7 +221,7 @@ core::Status keep_cap(Job const& job, Route& route, char const* what)
             Errc::memory,
             fmt::format("{} needs {} (bookkeeping {}, {} x {} buffers) and TAPIOCA_MEMORY allows {}: "
                         "raise it",
-                        what, core::format_bytes(total()), core::format_bytes(job.pattern.most_bookkeeping_bytes),
+                        reading ? "reading" : "writing", core::format_bytes(total()), core::format_bytes(bookkeeping()),
                         route.buffers, core::format_bytes(route.round_bytes), core::format_bytes(cap)));
     if (route.round_bytes != wanted)
         route.notes.push_back(fmt::format("buffers cut from {} to {} to keep within TAPIOCA_MEMORY ({})",
@@ -277,7 +304,9 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
     note(write, writing.why);
     note(write, job.storage.note);
-    if (auto status = keep_cap(job, write, "writing"); !status) return tl::unexpected(status.error());
+    bound_buffers(job, write);
+    keep_room(job, write);
+    if (auto status = keep_cap(job, write, false); !status) return tl::unexpected(status.error());
 
     auto& read = plan.read;
     auto const reading = readers(job);
@@ -291,7 +320,9 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
         read.cuts = job.nodes > 1 ? balanced_cuts(job, read.aggregators, histogram)
                                   : std::vector<std::int64_t>{job.pattern.begin, job.pattern.end};
     note(read, reading.why);
-    if (auto status = keep_cap(job, read, "reading"); !status) return tl::unexpected(status.error());
+    if (job.nodes > 1) bound_buffers(job, read);
+    keep_room(job, read);
+    if (auto status = keep_cap(job, read, true); !status) return tl::unexpected(status.error());
     return plan;
 }
 

@@ -29,6 +29,7 @@ struct Job {
     std::shared_ptr<machine::Machine const> machine;     ///< none: one node, with memory only
     std::vector<int> where;                              ///< the machine's node of each node; empty: in order
     std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier of the machine
+    std::uint64_t fixed_bytes = 0;                       ///< that a process of the communicator takes in any case
 };
 
 enum class Way {
@@ -47,17 +48,36 @@ enum class Transport { p2p, rma };
 
 /// How a route crosses nodes. Empty on one node.
 struct Network {
+    /// A node that may have data in the partitions from `begin` to `end`, its own among them.
+    struct Feed {
+        int node;
+        std::size_t begin, end;
+    };
     Transport transport = Transport::p2p;
-    std::vector<int> homes;                 ///< per partition: the node of its aggregator
-    std::vector<std::vector<int>> feeders;  ///< per partition: the other nodes that may have data in it, ascending
-    std::vector<std::vector<int>> senders;  ///< the rank of each feeder that sends what its node has gathered
-    std::vector<std::uint64_t> slot_bytes;  ///< per node: room for what it sends to one aggregator in one round
-    std::uint64_t crossing_bytes = 0;       ///< of a step's data, at base 0
-    std::uint64_t most_in_bytes = 0;        ///< into one node
-    std::uint64_t most_out_bytes = 0;       ///< out of one node
+    std::vector<int> homes;                    ///< per partition: the node of its aggregator
+    std::vector<Feed> feeds;                   ///< ascending by node, then by partition: lists would be long
+    std::vector<std::vector<int>> senders;     ///< per node: its ranks that take turns to send what it has gathered
+    std::vector<std::uint64_t> slot_bytes;     ///< per node: room for what it sends to one aggregator in one round
+    std::vector<std::uint64_t> request_bytes;  ///< per node: of a slot for reading, what is for requests
+    std::uint64_t stray_bytes = 0;             ///< a rank with more under way that fitted into no slot waits
+    std::uint64_t crossing_bytes = 0;          ///< of a step's data, at base 0
+    std::uint64_t most_in_bytes = 0;           ///< into one node
+    std::uint64_t most_out_bytes = 0;          ///< out of one node
 
-    /// The feeder's place among the feeders of `partition`, or -1.
-    [[nodiscard]] int feeder_number(std::size_t partition, int node) const;
+    /// The other nodes that may have data in `partition`, ascending.
+    [[nodiscard]] std::vector<int> feeders(std::size_t partition) const;
+    /// Calls use(partition, node, rank) for all feeders of the partitions in order, with the rank that sends for the
+    /// node.
+    template <class Use>
+    void each_feeder(Use use) const
+    {
+        std::vector<std::size_t> turn(senders.size(), 0);
+        for (std::size_t p = 0; p < homes.size(); ++p)
+            for (int const feeder : feeders(p)) {
+                auto const node = static_cast<std::size_t>(feeder);
+                use(p, feeder, senders[node][turn[node]++ % senders[node].size()]);
+            }
+    }
 };
 
 struct Candidate {
@@ -122,14 +142,6 @@ inline constexpr int most_partitions = 4096;
 
 /// Fails only if the memory cap cannot be kept. Without a histogram, partitions are cut evenly.
 core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram);
-
-/// How many bytes a node has in a partition. A node whose data lies so near that shifting the step may bring it into
-/// the partition is named, with no bytes.
-struct Weight {
-    int node = 0;
-    std::size_t partition = 0;
-    std::uint64_t bytes = 0;
-};
 
 /// The ranks of each node.
 using Nodes = std::vector<std::vector<int>>;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/memory.hpp"
 #include "support/layouts.hpp"
 
 namespace tapioca::engine {
@@ -28,10 +29,12 @@ plan::Route random_route(std::mt19937_64& random, int nodes, std::size_t partiti
         network.slot_bytes.push_back(64 * static_cast<std::uint64_t>(pick(random, 1, 1000)));
     for (std::size_t p = 0; p < partitions; ++p) {
         network.homes.push_back(static_cast<int>(pick(random, 0, nodes - 1)));
-        network.feeders.emplace_back();
         for (int node = 0; node < nodes; ++node)
-            if (node != network.homes.back() && pick(random, 0, 2) > 0) network.feeders.back().push_back(node);
+            if (pick(random, 0, 2) > 0) network.feeds.push_back({node, p, p + 1});
     }
+    for (int node = 0; node < nodes; ++node) network.senders.push_back({2 * node, 2 * node + 1});
+    std::stable_sort(network.feeds.begin(), network.feeds.end(),
+                     [](auto const& a, auto const& b) { return a.node < b.node; });
     return route;
 }
 
@@ -74,11 +77,12 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
                     memory.push_back({site.buffer(p, b), route.round_bytes});
                     maps.push_back({site.map(p, b), route.map_bytes()});
                 }
-                for (std::size_t f = 0; f < network.feeders[p].size(); ++f) {
-                    auto const slot = network.slot_bytes[static_cast<std::size_t>(network.feeders[p][f])];
+                auto const feeders = network.feeders(p);
+                for (std::size_t f = 0; f < feeders.size(); ++f) {
+                    auto const slot = network.slot_bytes[static_cast<std::size_t>(feeders[f])];
                     for (std::size_t side = 0; side < 2 && home; ++side)
-                        memory.push_back({site.landing(p, f, side), slot});
-                    for (std::size_t b = 0; b < buffers && network.feeders[p][f] == node; ++b)
+                        memory.push_back({site.feeders(p)[f].landing[side], slot});
+                    for (std::size_t b = 0; b < buffers && feeders[f] == node; ++b)
                         memory.push_back({site.slot(p, b), slot});
                 }
             }
@@ -87,6 +91,9 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
             for (auto const& stretch : memory) fullest = std::max(fullest, stretch.begin + stretch.bytes);
         }
         EXPECT_EQ(sites[0].bytes(), fullest) << "no more than the fullest node needs";
+        auto const counted = plan::shared_bytes(route, plan::Nodes(static_cast<std::size_t>(nodes), {0}));
+        EXPECT_EQ(counted.segment_bytes, sites[0].bytes()) << "as the plan has it";
+        EXPECT_EQ(counted.map_bytes, sites[0].map_bytes());
         if (testing::Test::HasFailure()) return;
     }
 }
@@ -99,10 +106,14 @@ TEST(Site, AFeederKnowsWhereItsDataGoesOnTheAggregatorsNode)
         auto const& network = route.network;
         for (std::size_t p = 0; p < network.homes.size(); ++p) {
             Site const home(route, network.homes[p]);
-            for (std::size_t f = 0; f < network.feeders[p].size(); ++f) {
-                Site const feeder(route, network.feeders[p][f]);
+            auto const feeders = network.feeders(p);
+            for (std::size_t f = 0; f < feeders.size(); ++f) {
+                Site const feeder(route, feeders[f]);
+                ASSERT_EQ(feeder.feeders(p).size(), 1U);
+                EXPECT_EQ(feeder.feeders(p)[0].node, feeders[f]);
+                EXPECT_EQ(feeder.feeders(p)[0].rank, home.feeders(p)[f].rank);
                 for (std::size_t side = 0; side < 2; ++side)
-                    EXPECT_EQ(feeder.landing(p, f, side), home.landing(p, f, side));
+                    EXPECT_EQ(feeder.feeders(p)[0].landing[side], home.feeders(p)[f].landing[side]);
                 for (std::size_t b = 0; b < static_cast<std::size_t>(route.buffers); ++b)
                     EXPECT_EQ(feeder.buffer(p, b), home.buffer(p, b));
             }

@@ -194,17 +194,18 @@ TEST(Scale, CountsBytesInPartitionsAndTellsWhichOnesAreNear)
                 for (auto const& place : test::walk(*variable))
                     for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
                         expected[p].bytes += place.file >= cuts[p] && place.file < cuts[p + 1] ? 1 : 0;
-                        expected[p].near |= place.file >= cuts[p] - margin && place.file - margin < cuts[p + 1];
+                        expected[p].near_bytes +=
+                            place.file >= cuts[p] - margin && place.file - margin < cuts[p + 1] ? 1 : 0;
                     }
         }
         auto const weights = scale.weights();
         ASSERT_EQ(weights.size(), expected.size());
         for (std::size_t p = 0; p < weights.size(); ++p) {
             ASSERT_EQ(weights[p].bytes, expected[p].bytes);
-            ASSERT_EQ(weights[p].near, expected[p].near) << "partition " << p;
+            ASSERT_EQ(weights[p].near_bytes, expected[p].near_bytes) << "partition " << p;
         }
         scale.clear();
-        for (auto const& weight : scale.weights()) ASSERT_FALSE(weight.near);
+        for (auto const& weight : scale.weights()) ASSERT_EQ(weight.near_bytes, 0U);
     }
 }
 

@@ -150,14 +150,5 @@ TEST(Wire, BytesThatAreNoMessageDoNoHarm)
     EXPECT_TRUE(rest.empty());
 }
 
-TEST(Wire, TheReplysPlaceLeavesRoomForRequestsAndIsAligned)
-{
-    for (std::size_t const slot : {2048U, 4096U, 65536U, 1U << 20, 75'840U}) {
-        EXPECT_EQ(reply_at(slot) % 64, 0U);
-        EXPECT_GE(reply_at(slot), sizeof(Heading) + sizeof(EntryHeading));
-        EXPECT_GT(slot - reply_at(slot), slot * 8 / 9);
-    }
-}
-
 }  // namespace
 }  // namespace tapioca::engine::wire
