@@ -1,6 +1,7 @@
 // Which file is it? All ranks must mean the one that rank 0 has opened, when they open it and ever after.
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -33,21 +34,23 @@ core::Result<std::unique_ptr<target::Target>> open_patiently(FileState const& fi
     return opened;
 }
 
-/// This rank's path leads elsewhere, or nowhere: `why`.
-core::Failure elsewhere(FileState const& file, std::string const& why, int sys_errno = 0)
+/// This rank's path leads to another file or, with an errno, to none.
+core::Failure elsewhere(FileState const& file, int sys_errno)
 {
     auto const& first = file.first;
     auto const host = core::host_name();
+    auto const found = sys_errno == 0 ? std::string("another file")
+                                      : fmt::format("nothing that can be opened ({})", std::strerror(sys_errno));
     core::Failure failure{Errc::mismatch, sys_errno, -1, {}};
     if (file.place != first.place)
         failure.text =
-            fmt::format("the path is {} on {}: {}, unlike rank 0's {} on {}; all ranks must open the same file",
-                        file.place, host, why, first.place, first.host);
+            fmt::format("the path {} on {} is {}, unlike rank 0's {} on {}: all ranks must open the same file",
+                        file.place, host, found, first.place, first.host);
     else
         failure.text = fmt::format(
             "on {} this is {}, unlike on {}, where rank 0 opened it: use a path that all hosts "
             "share (a directory of each host's own cannot hold the file)",
-            host, why, first.host);
+            host, found, first.host);
     return failure;
 }
 
@@ -68,7 +71,7 @@ Sight look(FileState& file)
     if (!opened) {
         auto const& failure = opened.error();
         sight.status = failure.code == Errc::not_found || file.place != file.first.place
-                           ? tl::unexpected(elsewhere(file, failure.text, failure.sys_errno))
+                           ? tl::unexpected(elsewhere(file, failure.sys_errno))
                            : tl::unexpected(failure);
         return sight;
     }
@@ -80,7 +83,7 @@ Sight look(FileState& file)
     }
     sight.identity = *identity;
     auto const verdict = target::compare(file.first.identity, *identity);
-    if (verdict == target::Verdict::different) sight.status = tl::unexpected(elsewhere(file, "another file"));
+    if (verdict == target::Verdict::different) sight.status = tl::unexpected(elsewhere(file, 0));
     sight.unsure = verdict == target::Verdict::unsure;
     file.keep(std::move(*opened));  // as long as it is open, it keeps its inode
     return sight;
@@ -128,7 +131,7 @@ void require_same_file(FileState& file)
         auto const evidence = pool.broadcast(probe ? probe->evidence() : std::string());
         if (!evidence) file.raise("open", evidence.error());
         if (mine.unsure && !target::confirms(*evidence, file.place, mine.fd))
-            mine.status = tl::unexpected(elsewhere(file, "another file"));
+            mine.status = tl::unexpected(elsewhere(file, 0));
     }
     file.raise_if("open", pool.agree(mine.status));
 }
