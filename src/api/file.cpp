@@ -1,5 +1,7 @@
 // File: declaring, closing and what belongs to a file as a whole.
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <functional>
 
 #include <fmt/core.h>
@@ -57,6 +59,19 @@ plan::Bids poll(comm::Team const& team, plan::Election const& election)
 }
 
 }  // namespace
+
+FileState::~FileState()
+{
+    if (!open || forgotten_ || std::uncaught_exceptions() > 0) return;
+    std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+}
+
+core::Status FileState::forgotten() const
+{
+    auto status = forgotten_;
+    for (auto const* const step : steps) core::keep_first(status, step->forgotten());
+    return status;
+}
 
 void FileState::raise(std::string const& call, core::Failure const& failure) const
 {
@@ -182,7 +197,7 @@ void sync_file(api::FileState& file)
     if (file.pool->team().node_rank() == 0) {
         auto* const target = file.target();
         local = target ? target->sync() : file.target_status();
-        if (local && file.mode == Mode::create) local = target::sync_directory_of(file.path);
+        if (local && file.mode == Mode::create) local = target::sync_directory_of(file.place);
     }
     file.raise_if("sync", file.pool->agree(local));
 }
@@ -214,7 +229,8 @@ void close_file(api::FileState& file)
     auto staged = file.staging ? file.staging->close() : core::Status();
     if (file.staging && file.settings.options.report) file.account.more.emplace_back("stage", file.staging->account());
     file.staging.reset();
-    auto const local = file.close_target();
+    auto local = file.close_target();
+    core::keep_first(local, file.forgotten());
     file.open = false;
     file.pool->closed();
     auto const agreed = file.pool->agree(local);

@@ -6,6 +6,7 @@
 
 #include "api/state.hpp"
 #include "comm/watchdog.hpp"
+#include "core/host.hpp"
 #include "machine/stripes.hpp"
 
 namespace tapioca {
@@ -13,19 +14,6 @@ namespace tapioca {
 namespace api {
 
 namespace {
-
-target::Access access_of(Mode mode, bool first)
-{
-    if (mode == Mode::read) return target::Access::read;
-    return mode == Mode::create && first ? target::Access::create : target::Access::update;
-}
-
-core::Result<std::unique_ptr<target::Target>> open_target(FileState const& file, bool first)
-{
-    auto target = target::open_file(file.path, access_of(file.mode, first));
-    if (target && file.settings.options.devnull.value_or(false)) return target::discard_writes(std::move(*target));
-    return target;
-}
 
 engine::Wish wish_of(settings::Settings const& settings)
 {
@@ -78,51 +66,67 @@ void set_aside(Options& options)
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
-    if (!file.recovering && stage::has_marker(file.path))
-        return core::fail(Errc::invalid_state, stage::what_to_do(file.path));
+    if (!file.recovering && stage::has_marker(file.place))
+        return core::fail(Errc::invalid_state, stage::what_to_do(file.place));
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
                                   options.striping_factor.value_or(0)};
     bool const wants_stripes = options.striping_unit || options.striping_factor;
     std::string note;
-    if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.path, wanted);
-    auto plain = target::open_file(file.path, access_of(file.mode, true));
-    if (!plain) return tl::unexpected(plain.error());
-    auto storage = machine::storage_of(target::descriptor(**plain));
+    if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.place, wanted);
+    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::Access::create
+                                                : file.mode == Mode::read ? target::Access::read
+                                                                          : target::Access::update);
+    if (!opened) return tl::unexpected(opened.error());
+    auto const fd = target::descriptor(**opened);
+    auto storage = machine::storage_of(fd);
     if (!storage) return tl::unexpected(storage.error());
+    auto const identity = target::identity_of(fd);
+    if (!identity) return tl::unexpected(identity.error());
     file.storage = *storage;
     if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
         machine::enter(file.storage, wanted);  // it does not tell its own: believe the user
     if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
-    bool const discard = options.devnull.value_or(false);
-    file.set_target(discard ? target::discard_writes(std::move(*plain)) : std::move(*plain));
+    file.first.identity = *identity;
+    file.expect(*identity);
+    file.keep(std::move(*opened));
     return {};
 }
 
-/// What rank 0 found. The storage's note and, as text, the settings or a failure follow.
+/// What rank 0 found. Texts follow: the storage's note, the path, the place, and the settings or a failure.
 struct Opening {
     std::int64_t block_bytes;
     std::int64_t stripe_bytes;
+    target::Identity identity;
     std::int32_t stripe_count;
     std::int32_t note_bytes;
+    std::int32_t path_bytes;
+    std::int32_t place_bytes;
     std::int32_t remote;
     std::int32_t failed;
+    Mode mode;
     char storage[16];
+    char host[64];
 };
 
 std::string pack(FileState const& file, core::Status const& status)
 {
     auto const& storage = file.storage;
-    Opening opening{storage.block_bytes,
-                    storage.stripe_bytes,
-                    storage.stripe_count,
-                    static_cast<std::int32_t>(storage.note.size()),
-                    storage.remote,
-                    !status,
-                    {}};
+    Opening opening = {};
+    opening.block_bytes = storage.block_bytes;
+    opening.stripe_bytes = storage.stripe_bytes;
+    opening.identity = file.first.identity;
+    opening.stripe_count = storage.stripe_count;
+    opening.note_bytes = static_cast<std::int32_t>(storage.note.size());
+    opening.path_bytes = static_cast<std::int32_t>(file.path.size());
+    opening.place_bytes = static_cast<std::int32_t>(file.place.size());
+    opening.remote = storage.remote;
+    opening.failed = !status;
+    opening.mode = file.mode;
     storage.name.copy(opening.storage, sizeof opening.storage - 1);
+    core::host_name().copy(opening.host, sizeof opening.host - 1);
     std::string message(reinterpret_cast<char const*>(&opening), sizeof opening);
-    message += storage.note;
+    message += storage.note + file.path + file.place;
     if (status) return message + settings::pack(file.settings);
     auto const failure = core::pack(status.error());
     return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
@@ -132,9 +136,15 @@ core::Status unpack(FileState& file, std::string const& message)
 {
     Opening opening;
     std::memcpy(&opening, message.data(), sizeof opening);
-    auto const note_bytes = static_cast<std::size_t>(opening.note_bytes);
-    auto const note = std::string_view(message).substr(sizeof opening, note_bytes);
-    auto const rest = std::string_view(message).substr(sizeof opening + note_bytes);
+    auto rest = std::string_view(message).substr(sizeof opening);
+    auto const take = [&](std::int32_t bytes) {
+        auto const text = rest.substr(0, static_cast<std::size_t>(bytes));
+        rest.remove_prefix(text.size());
+        return std::string(text);
+    };
+    auto note = take(opening.note_bytes);
+    file.path = take(opening.path_bytes);  // for the same messages on all ranks
+    file.first = {take(opening.place_bytes), opening.host, opening.mode, opening.identity};
     if (opening.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
         failure.rank = 0;
@@ -146,7 +156,7 @@ core::Status unpack(FileState& file, std::string const& message)
     file.storage.stripe_bytes = opening.stripe_bytes;
     file.storage.stripe_count = opening.stripe_count;
     file.storage.remote = opening.remote != 0;
-    file.storage.note = note;
+    file.storage.note = std::move(note);
     return {};
 }
 
@@ -156,13 +166,25 @@ target::Target* FileState::target()
 {
     if (!target_) {
         target_status_ = {};  // what failed before may do now
-        auto opened = open_target(*this, false);
+        auto opened = open_again();
         if (opened)
-            target_ = std::move(*opened);
+            keep(std::move(*opened));
         else
             target_status_ = tl::unexpected(opened.error());
     }
     return target_.get();
+}
+
+void FileState::keep(std::unique_ptr<target::Target> target)
+{
+    bool const discard = settings.options.devnull.value_or(false);
+    target_ = discard ? target::discard_writes(std::move(target)) : std::move(target);
+}
+
+core::Status FileState::make_empty()
+{
+    if (mode != Mode::create || pool->team().rank() != 0 || std::exchange(emptied_, true)) return {};
+    return target::make_empty(target::descriptor(*target_));
 }
 
 core::Status FileState::close_target()
@@ -225,16 +247,13 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
     file.open = true;
     file.watch("open");
 
-    if (file.check()) {
-        auto const mine = file.path;
-        file.path = file.pool->broadcast(mine).value_or(mine);  // for the same message on all ranks
-        file.require_same("open", "the path", mine);
-    }
-    file.require_same("open", "the mode", name(file.mode));
+    require_same_file(file);
     file.require_same("open", "the list of options given in code",
                       fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
     if (may_stage) file.staging = Staging::open(file);
-    if (!file.pool->several_nodes()) file.raise_if("open", file.pool->agree({}));  // all have it, or nobody
+    bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
+    if (had_bytes || !file.pool->several_nodes())  // all have it, or nobody
+        file.raise_if("open", file.pool->agree(file.make_empty()));
     file.pool->opened();
     return true;
 }
@@ -248,6 +267,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     try {
         state = std::make_shared<FileState>();
         state->path = path;
+        state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = recovering;
         if (!comm::mpi_is_active())

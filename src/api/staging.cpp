@@ -139,7 +139,7 @@ core::Result<stage::Writer> make_log(FileState const& file, core::Result<std::un
 }
 
 /// The marker, on rank 0, once all logs are there. Collective.
-core::Result<stage::Descriptor> make_marker(FileState const& file, Common const& common, std::string const& target,
+core::Result<stage::Descriptor> make_marker(FileState& file, Common const& common, std::string const& target,
                                             std::string const& directory)
 {
     auto const& team = file.pool->team();
@@ -157,6 +157,11 @@ core::Result<stage::Descriptor> make_marker(FileState const& file, Common const&
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
+    // The marker is the last thing that may fail, and the file should keep its content then.
+    auto const directory_of_target = target.substr(0, target.rfind('/') + 1);
+    if (::faccessat(AT_FDCWD, directory_of_target.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        return core::fail_errno(errno, "making a marker in " + directory_of_target);
+    if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
     return stage::create_marker(marker, durable_of(file) != stage::Durable::sync);
 }
 
@@ -184,7 +189,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
                             tier ? mapping_of(file, (*tier)->directory()) : stage::Mapping::process, found.st_dev,
                             found.st_ino};
         told.assign(reinterpret_cast<char const*>(&common), sizeof common);
-        told += stage::resolved(file.path);
+        told += stage::resolved(file.place);
     }
     auto const heard = pool.broadcast(std::move(told));
     if (!heard) file.raise("open", heard.error());
@@ -281,7 +286,7 @@ void Staging::launch_agent()
     stage_.taint();
     auto const& team = file_.pool->team();
     if (team.node_rank() != 0) return;
-    auto target = target::open_file(file_.path, target::Access::update);
+    auto target = file_.open_again();
     if (!target) return;
     stage::Agent::Wish agent;
     auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));

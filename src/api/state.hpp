@@ -14,6 +14,7 @@
 #include "engine/pool.hpp"
 #include "plan/plan.hpp"
 #include "settings/settings.hpp"
+#include "target/identity.hpp"
 
 namespace tapioca::api {
 
@@ -38,10 +39,19 @@ struct Account {
     std::vector<std::pair<std::string, std::string>> more;  ///< what others add: a name, and JSON
 };
 
+class StepState;
+
 class FileState : public std::enable_shared_from_this<FileState> {
 public:
+    FileState() = default;
+    FileState(FileState const&) = delete;
+    FileState& operator=(FileState const&) = delete;
+    /// Complains of steps that were never run, if there was no close() to do it.
+    ~FileState();
+
     std::shared_ptr<engine::Pool> pool;
-    std::string path;
+    std::string path;   ///< as rank 0 was given it, for messages
+    std::string place;  ///< as this rank was given it, but absolute: what it opens
     Mode mode = Mode::read;
     settings::Settings settings;
     machine::Storage storage;
@@ -49,13 +59,34 @@ public:
     Account account;
     std::unique_ptr<Staging> staging;  ///< if writes go to a log first
     bool open = false;
+    /// What rank 0 has opened, as all ranks know it.
+    struct First {
+        std::string place;
+        std::string host;
+        Mode mode = Mode::read;
+        target::Identity identity;
+    } first;
     bool recovering = false;  ///< the marker and the logs are being dealt with
 
     /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
     target::Target* target();
     [[nodiscard]] core::Status const& target_status() const { return target_status_; }
-    void set_target(std::unique_ptr<target::Target> target) { target_ = std::move(target); }
     core::Status close_target();
+    /// The file once more, the one that all ranks mean: another one of that name is a failure. Local.
+    [[nodiscard]] core::Result<std::unique_ptr<target::Target>> open_again() const;
+    /// Takes what this rank has opened as its descriptor. Local.
+    void keep(std::unique_ptr<target::Target> target);
+    /// What this rank must find from now on whenever it opens the file. Local.
+    void expect(target::Identity const& identity) { expected_ = identity; }
+    /// On rank 0: takes out what a file of Mode::create had in it, once. Not before all else has gone well: a file
+    /// that cannot be opened for all ranks keeps its content. Local.
+    core::Status make_empty();
+
+    /// A step was dropped with variables that were supplied and never moved: close() says so. Local.
+    void note_forgotten(core::Status const& what) { core::keep_first(forgotten_, what); }
+    /// What was forgotten of this file's steps, dropped ones or not. Local.
+    [[nodiscard]] core::Status forgotten() const;
+    std::vector<StepState const*> steps;  ///< that will run on this file
 
     [[nodiscard]] bool check() const { return settings.options.check.value_or(false); }
 
@@ -77,6 +108,9 @@ public:
 private:
     std::unique_ptr<target::Target> target_;
     core::Status target_status_;
+    target::Identity expected_;
+    bool emptied_ = false;
+    core::Status forgotten_;
 };
 
 class StepState {
@@ -99,6 +133,8 @@ public:
     void spoil(core::Status const& failure) { core::keep_first(input_, failure); }
     /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
     void forget();
+    /// What was supplied for a run that never came, if so.
+    [[nodiscard]] core::Status forgotten() const;
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
 
@@ -137,6 +173,7 @@ private:
     std::optional<Op> wanted_;
     Op op_ = Op::write;
     core::Status input_;  ///< the first thing wrong with what this rank supplied
+    bool told_ = false;   ///< the run failed to start since something was supplied
     std::unique_ptr<engine::Run> run_;
     std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     bool background_ = false;
@@ -165,6 +202,9 @@ auto collective(FileState& file, char const* call, Body body)
 /// written to. Without `may_stage` the file gets no log, whatever the settings say. Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
                                      MPI_Info info, bool recovering = false, bool may_stage = true);
+
+/// Throws on all ranks unless all mean the file that rank 0 has opened, and in the same mode. Collective.
+void require_same_file(FileState& file);
 
 /// For a collective call before a file is open: until the ranks have agreed on settings each goes by its own time-out.
 /// The watchdog must be held for as long as the call lasts. Local.

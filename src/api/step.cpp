@@ -30,6 +30,7 @@ StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variabl
       received_(variables_.size(), 0)
 {
     lay_out();
+    file_->steps.push_back(this);
 }
 
 void StepState::lay_out()
@@ -41,14 +42,32 @@ void StepState::lay_out()
 
 StepState::~StepState()
 {
+    std::erase(file_->steps, this);
+    try {
+        file_->note_forgotten(forgotten());
+    } catch (std::bad_alloc const&) {  // whoever has no memory for a line hears of it anyway
+    }
     if (!run_) return;
     run_.reset();  // stops the worker; the other ranks' counters are lost
     file_->pool->in_flight = false;
     file_->pool->abandon();
 }
 
+core::Status StepState::forgotten() const
+{
+    bool const supplied = wanted_ || !input_;
+    if (!supplied || told_ || run_ || past_the_log_) return {};
+    auto const first = std::find(supplied_.begin(), supplied_.end(), true);
+    if (first == supplied_.end())
+        return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
+    return core::fail(
+        Errc::invalid_state,
+        fmt::format("variable {} of a step was supplied, and finish() was never called", first - supplied_.begin()));
+}
+
 void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
 {
+    told_ = false;
     auto const bad = [&](Errc code, std::string const& what) {
         core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
     };
@@ -212,6 +231,9 @@ try {
     begin_run(background);
 } catch (std::bad_alloc const&) {
     lose("finish");  // in which the others wait
+} catch (Error const&) {
+    told_ = true;
+    throw;
 }
 
 void StepState::begin_run(bool background)
@@ -228,7 +250,12 @@ void StepState::begin_run(bool background)
     if (pool.abandoned()) file_->raise_if(background ? "start" : "finish", pool.lost());
     file_->watch(background ? "start" : "finish");
 
-    if (start_staged()) return;
+    try {
+        if (start_staged()) return;
+    } catch (Error const&) {
+        forget();
+        throw;
+    }
     check_input();
     op_ = begin();
     try {
@@ -357,7 +384,9 @@ void StepState::retarget(std::shared_ptr<FileState> file)
     file->require_open("retarget");
     if (file->pool != file_->pool)
         file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});
+    std::erase(file_->steps, this);
     file_ = std::move(file);
+    file_->steps.push_back(this);
     if (file_->settings.options.report) file_->account.plans.push_back(to_json(plan_, file_->settings));
 }
 

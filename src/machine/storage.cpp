@@ -43,6 +43,8 @@ constexpr std::array<Magic, 16> magics = {{{0x01021994, "tmpfs"},
 constexpr std::array<std::string_view, 10> remotes = {"nfs",     "lustre",  "gpfs",     "beegfs", "ceph",
                                                       "gluster", "moosefs", "orangefs", "smb",    "9p"};
 
+constexpr std::array<std::string_view, 6> locals = {"tmpfs", "ext", "xfs", "btrfs", "overlay", "zfs"};
+
 /// Beginnings of a mount's type or, for those that do not tell it, its source.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> fuse_types = {{{"fuse.glusterfs", "gluster"},
                                                                                       {"fuse.ceph", "ceph"},
@@ -64,6 +66,17 @@ std::string fuse_name_of(struct stat const& file)
     std::ifstream mounts("/proc/self/mountinfo");
     std::string const text{std::istreambuf_iterator<char>(mounts), {}};
     return fuse_name(text, major(file.st_dev), minor(file.st_dev));
+}
+
+std::string name_of(int fd, struct statfs const& info)
+{
+    auto const* const magic = std::find_if(magics.begin(), magics.end(), [&](Magic const& m) {
+        return m.number == static_cast<std::int64_t>(static_cast<std::uint32_t>(info.f_type));
+    });
+    std::string name = magic == magics.end() ? "unknown" : magic->name;
+    struct stat file = {};
+    if (name == "fuse" && fstat(fd, &file) == 0) name = fuse_name_of(file);
+    return name;
 }
 
 }  // namespace
@@ -107,17 +120,22 @@ core::Result<Storage> storage_of(int fd)
     if (fstat(fd, &file) == 0 && S_ISDIR(file.st_mode)) return core::fail_errno(EISDIR, "opening");
     struct statfs info = {};
     if (fstatfs(fd, &info) != 0) return core::fail_errno(errno, "fstatfs");
-    auto const* const magic = std::find_if(magics.begin(), magics.end(), [&](Magic const& m) {
-        return m.number == static_cast<std::int64_t>(static_cast<std::uint32_t>(info.f_type));
-    });
-    std::string name = magic == magics.end() ? "unknown" : magic->name;
-    if (name == "fuse") name = fuse_name_of(file);
+    auto const name = name_of(fd, info);
     Storage storage = storage_profile(name);
     // f_bsize is the preferred size of a transfer; on some file systems that is megabytes, on none less than 512.
     auto const block = static_cast<std::uint64_t>(info.f_bsize);
     if (block >= 512 && block <= (1U << 26) && std::has_single_bit(block)) storage.block_bytes = info.f_bsize;
     if (auto const stripes = stripes_of(fd, name)) enter(storage, *stripes);
     return storage;
+}
+
+Reach reach_of(int fd)
+{
+    struct statfs info = {};
+    if (fstatfs(fd, &info) != 0) return Reach::unknown;
+    auto const name = name_of(fd, info);
+    auto const among = [&](auto const& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    return among(locals) ? Reach::one_host : among(remotes) ? Reach::several_hosts : Reach::unknown;
 }
 
 std::vector<std::string_view> storage_names()

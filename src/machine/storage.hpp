@@ -42,6 +42,15 @@ struct Storage {
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.
 core::Result<Storage> storage_of(int fd);
 
+/// Whose files of one path may be one and the same file.
+enum class Reach {
+    one_host,       ///< a disk or memory of each host's own
+    several_hosts,  ///< served by other machines
+    unknown,
+};
+/// That of the file system that holds the open file `fd`. Local; one call of the system, unless it is FUSE.
+Reach reach_of(int fd);
+
 /// Takes the figures that a platform file gives for the kind of file system that was found.
 void adopt(Storage& found, Storage const& described);
 

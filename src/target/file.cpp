@@ -169,6 +169,8 @@ public:
     core::Result<std::uint64_t> size() override { return file_->size(); }
     core::Status close() override { return file_->close(); }
 
+    [[nodiscard]] Target const& file() const { return *file_; }
+
 private:
     std::unique_ptr<Target> file_;
 };
@@ -201,9 +203,7 @@ core::Result<std::uint64_t> Target::read(std::int64_t offset, std::span<std::byt
 
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access)
 {
-    int const flags = access == Access::create   ? O_RDWR | O_CREAT | O_TRUNC
-                      : access == Access::update ? O_RDWR
-                                                 : O_RDONLY;
+    int const flags = access == Access::create ? O_RDWR | O_CREAT : access == Access::update ? O_RDWR : O_RDONLY;
     // Reading a pipe would wait for who writes it, and all ranks with it.
     auto const open = [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666); };
     int const fd = core::uninterrupted(open);
@@ -215,6 +215,15 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     }
     (void)::fcntl(fd, F_SETFL, flags & O_ACCMODE);
     return std::make_unique<File>(fd);
+}
+
+core::Status make_empty(int fd)
+{
+    struct stat file = {};
+    if (::fstat(fd, &file) != 0) return core::fail_errno(errno, "fstat");
+    if (!S_ISREG(file.st_mode) || file.st_size == 0) return {};
+    if (core::uninterrupted([&] { return ::ftruncate(fd, 0); }) != 0) return core::fail_errno(errno, "emptying");
+    return {};
 }
 
 core::Status sync_directory_of(std::string const& path)
@@ -237,6 +246,7 @@ std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file)
 
 int descriptor(Target const& file)
 {
+    if (auto const* const discard = dynamic_cast<Discard const*>(&file)) return descriptor(discard->file());
     auto const* const posix = dynamic_cast<File const*>(&file);
     return posix ? posix->fd() : -1;
 }

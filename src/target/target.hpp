@@ -42,8 +42,11 @@ public:
 
 enum class Access { create, update, read };
 
-/// A file reached with pread and pwrite. Only `Access::create` makes it.
+/// A file reached with pread and pwrite. Only `Access::create` makes it, and none empties it.
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access);
+
+/// Takes all bytes from a plain file; others have none to take.
+core::Status make_empty(int fd);
 
 /// Makes the name of a new file durable.
 core::Status sync_directory_of(std::string const& path);

@@ -295,6 +295,33 @@ TEST_P(Transport, PlansForTheNodesThereAre)
     }
 }
 
+/// A path that each host has for itself, with a file of that name on all of them or on the first host only.
+TEST(Nodes, RefuseAFileThatEachHasForItself)
+{
+    auto const path = setting("CLUSTER_SSD") + "/nodes_test.dat";
+    auto const before = stream(1, 1000);
+    auto const host = rank() * hosts() / ranks();
+    bool const leads = rank() % (ranks() / hosts()) == 0;
+    for (bool const stale : {true, false})
+        for (auto const mode : {Mode::create, Mode::update, Mode::read}) {
+            if (leads && (stale || host == 0)) write_plain(path, before);
+            barrier();
+            auto const error = same_error_on_all_ranks([&] { (void)File::open(MPI_COMM_WORLD, path, mode); });
+            EXPECT_EQ(error.code, Errc::mismatch);
+            auto const names = setting("CLUSTER_HOSTS");
+            auto const first = names.substr(0, names.find(','));
+            auto const second = names.substr(first.size() + 1, first.size());
+            expect_parts(error.text, {path, "on " + first, "on " + second, "a path that all hosts share",
+                                      stale ? "another file" : "No such file"});
+            if (stale || host == 0) {
+                EXPECT_TRUE(contents(path) == before) << "a file was touched";
+            }
+            barrier();
+            if (leads) ::unlink(path.c_str());
+            barrier();
+        }
+}
+
 INSTANTIATE_TEST_SUITE_P(Across, Transport, testing::Values("p2p", "rma"),
                          [](auto const& instance) { return std::string(instance.param); });
 

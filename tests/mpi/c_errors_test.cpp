@@ -110,6 +110,32 @@ TEST_F(CErrors, WaitWithVariablesMissing)
     expect_code(code, TAPIOCA_ERR_INVALID_STATE, {last_rank(), "variable 2 (40 bytes) was never supplied"});
 }
 
+TEST_F(CErrors, CloseMissesTheFinishOfADeclaredStep)
+{
+    for (bool const writing : {true, false})
+        for (bool const freed : {false, true}) {
+            auto other = open(scratch.path("other"));
+            TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
+            EXPECT_OK(TAPIOCA_Pattern_create(&pattern));
+            std::int64_t const offset = rank() * 10;
+            std::int64_t const length = 10;
+            EXPECT_OK(TAPIOCA_Pattern_add_extents(pattern, 1, &offset, &length, nullptr));
+            TAPIOCA_Step step = TAPIOCA_STEP_NULL;
+            EXPECT_OK(TAPIOCA_Declare(other, pattern, &step));
+            std::vector<std::byte> data(10);
+            EXPECT_OK(writing ? TAPIOCA_Step_write(step, 0, data.data(), 10)
+                              : TAPIOCA_Step_read(step, 0, data.data(), 10));
+            if (freed) {
+                EXPECT_OK(TAPIOCA_Step_free(&step));
+            }
+            expect_code(TAPIOCA_Close(&other), TAPIOCA_ERR_INVALID_STATE,
+                        {"rank 0", "variable 0 of a step was supplied", "finish() was never called"});
+            EXPECT_EQ(other, TAPIOCA_FILE_NULL) << "it is closed all the same";
+            EXPECT_OK(TAPIOCA_Step_free(&step));
+            EXPECT_OK(TAPIOCA_Pattern_free(&pattern));
+        }
+}
+
 TEST_F(CErrors, FinalizeAndCloseWithWritesOutstanding)
 {
     if (last()) {

@@ -2,8 +2,6 @@
 #include <functional>
 #include <optional>
 
-#include <optional>
-
 #include "support/mpi_test.hpp"
 
 namespace tapioca::test {
@@ -241,6 +239,93 @@ TEST(UnderWay, AStepThatOneRankDestroysLeavesNobodyWaiting)
         EXPECT_NE(caught([&] { own.file->close(); }).code, Errc::ok);
         barrier();
     }
+    expect_next_file_works(scratch);
+}
+
+/// What close() says of a step that was supplied and never run; it closes all the same.
+void expect_forgotten(File& file, std::string const& part, int of_rank)
+{
+    auto const error = same_error_on_all_ranks([&] { file.close(); });
+    EXPECT_EQ(error.code, Errc::invalid_state);
+    EXPECT_EQ(error.rank, of_rank);
+    expect_parts(error.text, {"tapioca: close: rank " + std::to_string(of_rank), part, "finish() was never called"});
+    EXPECT_FALSE(file.is_open());
+}
+
+TEST(Forgotten, FinishIsMissedByClose)
+{
+    Scratch const scratch;
+    Pattern pattern;
+    pattern.add({{rank() * 10, 10}});
+    pattern.add({{1000 + rank() * 10, 10}});
+    auto data = stream(1, 10);
+    for (auto const mode : {Mode::create, Mode::update, Mode::read})
+        for (bool const dropped : {false, true})
+            for (bool const bad : {false, true}) {
+                auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), mode);
+                auto other = File::open(MPI_COMM_WORLD, scratch.path("other"), Mode::create);
+                std::optional<Step> step(file.declare(pattern));
+                if (last() && mode == Mode::read) step->read(bad ? 7 : 1, std::span(data));
+                if (last() && mode != Mode::read) step->write(bad ? 7 : 1, data);
+                if (dropped) step.reset();
+                other.close();
+                expect_forgotten(file, bad ? "a variable of a step" : "variable 1 of a step", ranks() - 1);
+                barrier();
+            }
+    expect_next_file_works(scratch);
+}
+
+TEST(Forgotten, FinishIsMissedByTheFileThatTheStepCameTo)
+{
+    Scratch const scratch;
+    Pattern pattern;
+    pattern.add({{rank() * 10, 10}});
+    auto const data = stream(1, 10);
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+    auto next = File::open(MPI_COMM_WORLD, scratch.path("next"), Mode::create);
+    auto step = file.declare(pattern);
+    step.write(0, data);
+    step.retarget(next);
+    file.close();
+    expect_forgotten(next, "variable 0 of a step", 0);
+}
+
+TEST(Forgotten, IsNothingThatAnErrorToldOf)
+{
+    Scratch const scratch;
+    Pattern pattern;
+    pattern.add({{rank() * 10, 10}});
+    auto const data = stream(1, 10);
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+    auto step = file.declare(pattern);
+    auto second = file.declare(pattern);
+    step.write(0, std::span(data).first(9));
+    (void)same_error_on_all_ranks([&] { step.finish(); });
+    step.write(0, data);
+    step.start();
+    second.write(0, data);
+    (void)same_error_on_all_ranks([&] { second.finish(); });
+    step.wait();
+    file.close();
+    EXPECT_EQ(contents(scratch.path("file")).size(), static_cast<std::size_t>(10 * ranks()));
+    expect_next_file_works(scratch);
+}
+
+TEST(Forgotten, FinishIsMissedInAStagedFileToo)
+{
+    Scratch const scratch;
+    Options options;
+    options.stage = "ssd:" + scratch.directory();
+    Pattern pattern;
+    pattern.add({{rank() * 10, 10}});
+    auto const data = stream(1, 10);
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    auto step = file.declare(pattern);
+    step.write(0, data);
+    step.finish();
+    step.write(0, data);
+    expect_forgotten(file, "variable 0 of a step", 0);
+    EXPECT_EQ(contents(scratch.path("file")).size(), static_cast<std::size_t>(10 * ranks()));
     expect_next_file_works(scratch);
 }
 
