@@ -16,7 +16,8 @@
  * throws or ends the program (TAPIOCA_TIMEOUT aside). A collective call returns the same code on every rank. What
  * is wrong with data that a local call supplies or describes (a null pointer, an offset that was not declared) is
  * kept and returned by the next collective call, on every rank, so that one rank's mistake does not leave the others
- * waiting. A null handle cannot be kept: it is an error where it is passed. All sizes, counts and offsets are 64 bits
+ * waiting. A handle that is null, or was given back before, cannot be kept: it is an error where it is
+ * passed. All sizes, counts and offsets are 64 bits
  * wide. Arguments of type TAPIOCA_Status* and TAPIOCA_Moved* may be null. docs/collectives.md has the contract. */
 #ifndef TAPIOCA_TAPIOCA_H
 #define TAPIOCA_TAPIOCA_H

@@ -10,7 +10,8 @@
 namespace tapioca::c {
 
 Declared::Declared(Step step, std::vector<Variable> variables)
-    : handle_{std::move(step), true, {}, {}},
+    : step_{std::move(step), true, {}, {}},
+      handle_(Handles<TAPIOCA_Step_s>::all().enter(step_)),
       variables_(std::move(variables)),
       order_(variables_.size()),
       taken_(variables_.size(), 0)
@@ -19,6 +20,11 @@ Declared::Declared(Step step, std::vector<Variable> variables)
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return variables_[a] < variables_[b]; });
     calls_.reserve(variables_.size());
+}
+
+Declared::~Declared()
+{
+    Handles<TAPIOCA_Step_s>::all().strike_out(handle_);
 }
 
 /// Equal variables are supplied in the order of their declaration.
@@ -40,7 +46,7 @@ core::Result<std::size_t> Declared::take(Variable const& which)
 
 void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
 {
-    auto& state = api::Inside::of(handle_.step);
+    auto& state = api::Inside::of(step_.step);
     auto const spoil = [&](Errc code, std::string const& what) {
         state.spoil(
             core::fail(code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == api::Op::write ? "write" : "read",
@@ -61,9 +67,9 @@ void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Sta
         auto* const bytes = static_cast<std::byte*>(data);
         auto const length = static_cast<std::size_t>(which.count * which.type_size);
         if (op == api::Op::write)
-            handle_.step.write(*var, std::span<std::byte const>(bytes, length));
+            step_.step.write(*var, std::span<std::byte const>(bytes, length));
         else
-            handle_.step.read(*var, std::span<std::byte>(bytes, length));
+            step_.step.read(*var, std::span<std::byte>(bytes, length));
     }
     if (calls_.size() != variables_.size()) return;
     bool const split = split_;
@@ -83,11 +89,11 @@ void Declared::begin()
     moved_ = {};
     try {
         if (split_)
-            handle_.step.start();
+            step_.step.start();
         else
-            moved_ = handle_.step.finish();
+            moved_ = step_.step.finish();
     } catch (Error const& error) {
-        api::Inside::of(handle_.step).forget();
+        api::Inside::of(step_.step).forget();
         settle(static_cast<int>(error.code()));
         error_ = error;
         throw;
@@ -104,7 +110,7 @@ void Declared::settle(int code)
         if (code != TAPIOCA_SUCCESS || call.var == variables_.size()) continue;
         auto const& variable = variables_[call.var];
         call.status->bytes = op_ == api::Op::write ? variable.count * variable.type_size
-                                                   : static_cast<std::int64_t>(handle_.step.received(call.var));
+                                                   : static_cast<std::int64_t>(step_.step.received(call.var));
     }
     calls_.clear();
     std::fill(taken_.begin(), taken_.end(), std::size_t{0});
@@ -124,7 +130,7 @@ bool Declared::progress()
 {
     if (phase_ == Phase::gathering && split_) return true;  // a rank that skips its variables begins with the wait
     if (phase_ != Phase::under_way) refuse(Errc::invalid_state, "TAPIOCA_Progress", "no step is under way");
-    return handle_.step.progress();
+    return step_.step.progress();
 }
 
 Moved Declared::wait()
@@ -136,7 +142,7 @@ Moved Declared::wait()
     if (phase_ == Phase::gathering) begin();
     if (phase_ == Phase::under_way) {
         try {
-            moved_ = handle_.step.wait();
+            moved_ = step_.step.wait();
         } catch (Error const& error) {
             settle(static_cast<int>(error.code()));
             throw;

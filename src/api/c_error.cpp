@@ -1,4 +1,5 @@
 // Errors as C sees them: a code, and the last failure of each thread in full.
+#include <atomic>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -51,6 +52,12 @@ static_assert(TAPIOCA_ERR_MEMORY == static_cast<int>(Errc::memory));
 static_assert(TAPIOCA_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 
 }  // namespace
+
+std::uintptr_t next_number()
+{
+    static std::atomic<std::uintptr_t> next{0x7461'7069'0000'0001};  // what a stray pointer hardly is
+    return next++;
+}
 
 int remember() noexcept
 {

@@ -1,8 +1,11 @@
 // What the functions of tapioca.h share: handles, the way into File and Step, and errors as codes.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <tapioca/tapioca.h>
@@ -31,6 +34,53 @@ struct TAPIOCA_File_s {
 
 namespace tapioca::c {
 
+/// For a handle of any type: one of a file is never one of a step.
+std::uintptr_t next_number();
+
+/// What C and Fortran hold are numbers that no two objects ever have, in the guise of pointers. So a handle that is
+/// used after its object is gone is noticed, and not followed. Threads may use handles at the same time.
+template <class T>
+class Handles {
+public:
+    /// The table of this type. Never destroyed: programs end with files open.
+    static Handles& all()
+    {
+        static auto& handles = *new Handles;
+        return handles;
+    }
+    T* enter(T& object)
+    {
+        auto const number = next_number();
+        std::lock_guard const lock(mutex_);
+        objects_.emplace(number, &object);
+        return reinterpret_cast<T*>(number);
+    }
+    /// A handle for an object that is deleted when the handle is given back.
+    T* give(T object)
+    {
+        auto own = std::make_unique<T>(std::move(object));
+        auto* const handle = enter(*own);
+        (void)own.release();
+        return handle;
+    }
+    /// Null if there is no such object, or no longer.
+    [[nodiscard]] T* find(T* handle)
+    {
+        std::lock_guard const lock(mutex_);
+        auto const at = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+        return at == objects_.end() ? nullptr : at->second;
+    }
+    void strike_out(T* handle)
+    {
+        std::lock_guard const lock(mutex_);
+        objects_.erase(reinterpret_cast<std::uintptr_t>(handle));
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<std::uintptr_t, T*> objects_;
+};
+
 /// The step of TAPIOCA_Init: finds variables by offset, counts calls, and runs the step with the last one.
 class Declared {
 public:
@@ -40,6 +90,9 @@ public:
     };
 
     Declared(Step step, std::vector<Variable> variables);
+    Declared(Declared const&) = delete;
+    Declared& operator=(Declared const&) = delete;
+    ~Declared();
 
     /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run. `problem` is what the caller
     /// found wrong with the data.
@@ -49,7 +102,7 @@ public:
     Moved wait();
     /// Fails if a run was begun and not completed. Local.
     [[nodiscard]] core::Status idle() const;
-    [[nodiscard]] TAPIOCA_Step_s& handle() { return handle_; }
+    [[nodiscard]] TAPIOCA_Step handle() const { return handle_; }
 
 private:
     enum class Phase {
@@ -66,7 +119,8 @@ private:
     void begin();
     void settle(int code);
 
-    TAPIOCA_Step_s handle_;
+    TAPIOCA_Step_s step_;
+    TAPIOCA_Step handle_;
     std::vector<Variable> variables_;
     std::vector<std::size_t> order_;  ///< variables by offset, count and type size
     std::vector<std::size_t>
@@ -96,12 +150,33 @@ int guarded(Body&& body) noexcept
 
 [[noreturn]] void refuse(Errc code, char const* call, std::string const& what);
 
-/// Throws if a handle or pointer is null. Local.
+/// Throws if a pointer is null. Local.
 template <class T>
 T& required(T* pointer, char const* call, char const* what)
 {
     if (!pointer) refuse(Errc::invalid_argument, call, std::string(what) + " is null");
     return *pointer;
+}
+
+/// What a handle stands for. Throws if it is null, or was given back. Local.
+template <class T>
+T& alive(T* handle, char const* call, char const* what)
+{
+    auto* const object = Handles<T>::all().find(handle);
+    if (object) return *object;
+    refuse(Errc::invalid_argument, call,
+           std::string(what) + (handle ? " is not valid: closed, released or freed before?" : " is null"));
+}
+
+/// Deletes what the handle stands for. A null one stands for nothing.
+template <class T>
+void give_back(T*& handle, char const* call, char const* what)
+{
+    if (handle) {
+        std::unique_ptr<T> const object(&alive(handle, call, what));
+        Handles<T>::all().strike_out(handle);
+    }
+    handle = nullptr;
 }
 
 /// Throws on every rank if `local` is a failure on one. Collective.

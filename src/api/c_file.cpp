@@ -12,7 +12,7 @@ constexpr char const* the_file = "the file handle";
 
 Declared& declared_of(TAPIOCA_File file, char const* call)
 {
-    auto& handle = required(file, call, the_file);
+    auto& handle = alive(file, call, the_file);
     if (!handle.declared) refuse(Errc::invalid_state, call, "no step is declared: TAPIOCA_Init comes first");
     return *handle.declared;
 }
@@ -37,7 +37,7 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
 {
     api::FileState nowhere;
     nowhere.path = path ? path : "(null)";
-    if (!comm::mpi_is_active() || comm == MPI_COMM_NULL) return nowhere.raise_if("TAPIOCA_Open", local);
+    if (!comm::mpi_is_active() || comm::unfit(comm)) return nowhere.raise_if("TAPIOCA_Open", local);
     auto const watchdog = api::watch_unopened(comm, "TAPIOCA_Open", nowhere.path, {}, MPI_INFO_NULL);
     auto const agreed = comm::agree(comm, local);
     if (agreed) return;
@@ -93,24 +93,24 @@ int TAPIOCA_Open(MPI_Comm comm, char const* path, int mode, MPI_Info info, TAPIO
     return c::guarded([&] {
         if (file) *file = TAPIOCA_FILE_NULL;
         c::agree_on_opening(comm, path, c::check_opening(path, mode, file));
-        *file = new TAPIOCA_File_s{File::open(comm, path, c::mode_of(mode), {}, info), nullptr};
+        *file = c::Handles<TAPIOCA_File_s>::all().give({File::open(comm, path, c::mode_of(mode), {}, info), nullptr});
     });
 }
 
 int TAPIOCA_Flush(TAPIOCA_File file)
 {
-    return c::guarded([&] { c::required(file, "TAPIOCA_Flush", c::the_file).file.flush(); });
+    return c::guarded([&] { c::alive(file, "TAPIOCA_Flush", c::the_file).file.flush(); });
 }
 
 int TAPIOCA_Sync(TAPIOCA_File file)
 {
-    return c::guarded([&] { c::required(file, "TAPIOCA_Sync", c::the_file).file.sync(); });
+    return c::guarded([&] { c::alive(file, "TAPIOCA_Sync", c::the_file).file.sync(); });
 }
 
 int TAPIOCA_Size(TAPIOCA_File file, int64_t* bytes)
 {
     return c::guarded([&] {
-        auto& handle = c::required(file, "TAPIOCA_Size", c::the_file);
+        auto& handle = c::alive(file, "TAPIOCA_Size", c::the_file);
         c::agree(handle, "TAPIOCA_Size", c::not_null(bytes, "the pointer for the size"));
         *bytes = static_cast<int64_t>(handle.file.size());
     });
@@ -120,12 +120,11 @@ int TAPIOCA_Close(TAPIOCA_File* file)
 {
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Close";
-        auto& handle = c::required(c::required(file, call, "the pointer to the file handle"), call, c::the_file);
+        auto& handle = c::alive(c::required(file, call, "the pointer to the file handle"), call, c::the_file);
         c::require_idle(handle, call);
         auto const release = [&] {
             if (handle.file.is_open()) return;
-            delete &handle;
-            *file = TAPIOCA_FILE_NULL;
+            c::give_back(*file, call, c::the_file);
         };
         try {
             handle.file.close();
@@ -140,15 +139,15 @@ int TAPIOCA_Close(TAPIOCA_File* file)
 int TAPIOCA_Release(TAPIOCA_File* file)
 {
     return c::guarded([&] {
-        delete c::required(file, "TAPIOCA_Release", "the pointer to the file handle");
-        *file = TAPIOCA_FILE_NULL;
+        constexpr char const* call = "TAPIOCA_Release";
+        c::give_back(c::required(file, call, "the pointer to the file handle"), call, c::the_file);
     });
 }
 
 int TAPIOCA_Init(TAPIOCA_File file, int64_t const count[], int64_t const type_size[], int64_t const offset[], int nvars)
 {
     return c::guarded([&] {
-        auto& handle = c::required(file, "TAPIOCA_Init", c::the_file);
+        auto& handle = c::alive(file, "TAPIOCA_Init", c::the_file);
         c::init(handle, c::check_declaration(count, type_size, offset, nvars));
     });
 }
@@ -192,8 +191,9 @@ int TAPIOCA_Finalize(TAPIOCA_File file)
 {
     return c::guarded([&] {
         (void)c::declared_of(file, "TAPIOCA_Finalize");
-        c::require_idle(*file, "TAPIOCA_Finalize");
-        file->declared.reset();
+        auto& handle = c::alive(file, "TAPIOCA_Finalize", c::the_file);
+        c::require_idle(handle, "TAPIOCA_Finalize");
+        handle.declared.reset();
     });
 }
 
@@ -201,7 +201,7 @@ int TAPIOCA_Step_of(TAPIOCA_File file, TAPIOCA_Step* step)
 {
     return c::guarded([&] {
         auto& declared = c::declared_of(file, "TAPIOCA_Step_of");
-        c::required(step, "TAPIOCA_Step_of", "the pointer for the step handle") = &declared.handle();
+        c::required(step, "TAPIOCA_Step_of", "the pointer for the step handle") = declared.handle();
     });
 }
 

@@ -17,7 +17,7 @@ constexpr char const* pattern_pointer = "the pointer for the pattern handle";
 template <class Make>
 void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem, int* var, Make&& make)
 {
-    auto& handle = required(pattern, call, the_pattern);
+    auto& handle = alive(pattern, call, the_pattern);
     auto const number = static_cast<int>(handle.pattern.variables());
     if (problem) {
         handle.pattern.add(make());
@@ -82,7 +82,7 @@ int TAPIOCA_Pattern_create(TAPIOCA_Pattern* pattern)
 {
     return c::guarded([&] {
         auto& out = c::required(pattern, "TAPIOCA_Pattern_create", c::pattern_pointer);
-        out = new TAPIOCA_Pattern_s{};
+        out = c::Handles<TAPIOCA_Pattern_s>::all().give({});
     });
 }
 
@@ -145,8 +145,8 @@ int TAPIOCA_Pattern_hacc(int layout, int64_t mine, int64_t before, int64_t total
 {
     return c::guarded([&] {
         auto& out = c::required(pattern, "TAPIOCA_Pattern_hacc", c::pattern_pointer);
-        out = new TAPIOCA_Pattern_s{hacc::pattern(c::layout_of(layout), mine, before, total, file_offset),
-                                    c::check_layout(layout)};
+        out = c::Handles<TAPIOCA_Pattern_s>::all().give(
+            {hacc::pattern(c::layout_of(layout), mine, before, total, file_offset), c::check_layout(layout)});
     });
 }
 
@@ -155,10 +155,10 @@ int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t f
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Pattern_hacc_comm";
         if (!comm::mpi_is_active()) c::refuse(Errc::invalid_state, call, "MPI is not active");
-        if (comm == MPI_COMM_NULL) c::refuse(Errc::invalid_argument, call, "the communicator is MPI_COMM_NULL");
+        if (auto const* const why = comm::unfit(comm)) c::refuse(Errc::invalid_argument, call, why);
         auto made = hacc::pattern(comm, c::layout_of(layout), mine, file_offset);  // first: the others are in it
         auto& out = c::required(pattern, call, c::pattern_pointer);
-        out = new TAPIOCA_Pattern_s{std::move(made), c::check_layout(layout)};
+        out = c::Handles<TAPIOCA_Pattern_s>::all().give({std::move(made), c::check_layout(layout)});
     });
 }
 
@@ -173,7 +173,7 @@ int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables)
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Pattern_variables";
         c::required(variables, call, "the pointer for the number") =
-            static_cast<int>(c::required(pattern, call, c::the_pattern).pattern.variables());
+            static_cast<int>(c::alive(pattern, call, c::the_pattern).pattern.variables());
     });
 }
 
@@ -181,7 +181,7 @@ int TAPIOCA_Pattern_bytes(TAPIOCA_Pattern pattern, int var, int64_t* bytes)
 {
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Pattern_bytes";
-        auto const& handle = c::required(pattern, call, c::the_pattern);
+        auto const& handle = c::alive(pattern, call, c::the_pattern);
         if (var < 0 || static_cast<std::size_t>(var) >= handle.pattern.variables())
             c::refuse(Errc::invalid_argument, call,
                       fmt::format("variable {}: there are {}", var, handle.pattern.variables()));
@@ -195,14 +195,14 @@ int TAPIOCA_Pattern_bookkeeping_bytes(TAPIOCA_Pattern pattern, int64_t* bytes)
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Pattern_bookkeeping_bytes";
         c::required(bytes, call, "the pointer for the bytes") =
-            static_cast<int64_t>(c::required(pattern, call, c::the_pattern).pattern.bookkeeping_bytes());
+            static_cast<int64_t>(c::alive(pattern, call, c::the_pattern).pattern.bookkeeping_bytes());
     });
 }
 
 int TAPIOCA_Pattern_free(TAPIOCA_Pattern* pattern)
 {
     return c::guarded([&] {
-        delete c::required(pattern, "TAPIOCA_Pattern_free", "the pointer to the pattern handle");
-        *pattern = TAPIOCA_PATTERN_NULL;
+        constexpr char const* call = "TAPIOCA_Pattern_free";
+        c::give_back(c::required(pattern, call, "the pointer to the pattern handle"), call, c::the_pattern);
     });
 }

@@ -16,7 +16,7 @@ constexpr char const* the_step = "the step handle";
 /// A step that is run by variable number.
 Step& by_number(TAPIOCA_Step step, char const* call)
 {
-    auto& handle = required(step, call, the_step);
+    auto& handle = alive(step, call, the_step);
     if (handle.by_offset)
         refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is run by TAPIOCA_Write, _Read and _Wait");
     return handle.step;
@@ -60,13 +60,16 @@ int TAPIOCA_Declare(TAPIOCA_File file, TAPIOCA_Pattern pattern, TAPIOCA_Step* st
 {
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Declare";
-        auto& handle = c::required(file, call, "the file handle");
+        auto& handle = c::alive(file, call, "the file handle");
         if (step) *step = TAPIOCA_STEP_NULL;
+        auto* const what = c::Handles<TAPIOCA_Pattern_s>::all().find(pattern);
         auto local = c::not_null(pattern, "the pattern handle");
         core::keep_first(local, c::not_null(step, "the pointer for the step handle"));
-        if (local) local = pattern->status;
+        if (local && !what)
+            local = core::fail(Errc::invalid_argument, "the pattern handle is not valid: freed before?");
+        if (local) local = what->status;
         c::agree(handle, call, local);
-        *step = new TAPIOCA_Step_s{handle.file.declare(pattern->pattern), false, {}, {}};
+        *step = c::Handles<TAPIOCA_Step_s>::all().give({handle.file.declare(what->pattern), false, {}, {}});
     });
 }
 
@@ -119,7 +122,7 @@ int TAPIOCA_Step_received(TAPIOCA_Step step, int var, int64_t* bytes)
 {
     return c::guarded([&] {
         constexpr char const* call = "TAPIOCA_Step_received";
-        auto const& handle = c::required(step, call, c::the_step);
+        auto const& handle = c::alive(step, call, c::the_step);
         c::required(bytes, call, "the pointer for the bytes") =
             static_cast<int64_t>(handle.step.received(static_cast<std::size_t>(var)));
     });
@@ -127,21 +130,21 @@ int TAPIOCA_Step_received(TAPIOCA_Step step, int var, int64_t* bytes)
 
 int TAPIOCA_Step_rebase(TAPIOCA_Step step, int64_t offset)
 {
-    return c::guarded([&] { c::required(step, "TAPIOCA_Step_rebase", c::the_step).step.rebase(offset); });
+    return c::guarded([&] { c::alive(step, "TAPIOCA_Step_rebase", c::the_step).step.rebase(offset); });
 }
 
 int TAPIOCA_Step_retarget(TAPIOCA_Step step, TAPIOCA_File file)
 {
     return c::guarded([&] {
-        auto& target = c::required(file, "TAPIOCA_Step_retarget", "the file handle");
-        c::required(step, "TAPIOCA_Step_retarget", c::the_step).step.retarget(target.file);
+        auto& target = c::alive(file, "TAPIOCA_Step_retarget", "the file handle");
+        c::alive(step, "TAPIOCA_Step_retarget", c::the_step).step.retarget(target.file);
     });
 }
 
 int TAPIOCA_Step_plan_text(TAPIOCA_Step step, char const** text)
 {
     return c::guarded([&] {
-        auto& handle = c::required(step, "TAPIOCA_Step_plan_text", c::the_step);
+        auto& handle = c::alive(step, "TAPIOCA_Step_plan_text", c::the_step);
         auto& out = c::required(text, "TAPIOCA_Step_plan_text", "the pointer for the text");
         handle.plan_text = handle.step.plan().explain();
         out = handle.plan_text.c_str();
@@ -151,7 +154,7 @@ int TAPIOCA_Step_plan_text(TAPIOCA_Step step, char const** text)
 int TAPIOCA_Step_plan_json(TAPIOCA_Step step, char const** json)
 {
     return c::guarded([&] {
-        auto& handle = c::required(step, "TAPIOCA_Step_plan_json", c::the_step);
+        auto& handle = c::alive(step, "TAPIOCA_Step_plan_json", c::the_step);
         auto& out = c::required(json, "TAPIOCA_Step_plan_json", "the pointer for the text");
         handle.plan_json = handle.step.plan().json();
         out = handle.plan_json.c_str();
@@ -161,10 +164,10 @@ int TAPIOCA_Step_plan_json(TAPIOCA_Step step, char const** json)
 int TAPIOCA_Step_free(TAPIOCA_Step* step)
 {
     return c::guarded([&] {
-        auto* const handle = c::required(step, "TAPIOCA_Step_free", "the pointer to the step handle");
-        if (handle && handle->by_offset)
-            c::refuse(Errc::invalid_state, "TAPIOCA_Step_free", "a step of TAPIOCA_Init is ended by TAPIOCA_Finalize");
-        delete handle;
-        *step = TAPIOCA_STEP_NULL;
+        constexpr char const* call = "TAPIOCA_Step_free";
+        auto& handle = c::required(step, call, "the pointer to the step handle");
+        if (handle && c::alive(handle, call, c::the_step).by_offset)
+            c::refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is ended by TAPIOCA_Finalize");
+        c::give_back(handle, call, c::the_step);
     });
 }

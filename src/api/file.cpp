@@ -287,6 +287,8 @@ namespace hacc {
 
 Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset)
 {
+    if (auto const* const why = comm::unfit(comm))
+        throw Error(Errc::invalid_argument, -1, 0, "", fmt::format("tapioca: hacc::pattern: {}", why));
     auto const watchdog = api::watch_unopened(comm, "hacc::pattern", {}, {}, MPI_INFO_NULL);
     auto const [before, total] = comm::prefix_and_total(comm, mine);
     return pattern(layout, mine, before, total, file_offset);

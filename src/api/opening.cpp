@@ -272,8 +272,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->recovering = recovering;
         if (!comm::mpi_is_active())
             state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
-        if (comm == MPI_COMM_NULL)
-            state->raise("open", {Errc::invalid_argument, 0, -1, "the communicator is MPI_COMM_NULL"});
+        if (auto const* const why = comm::unfit(comm)) state->raise("open", {Errc::invalid_argument, 0, -1, why});
         while (!open_on(comm, *state, options, info, may_stage)) {}
     } catch (std::bad_alloc const&) {
         if (!state || !state->pool)

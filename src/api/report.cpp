@@ -1,20 +1,14 @@
 // The account of a file as JSON, and the report that collects the accounts of a process.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "api/report_file.hpp"
 #include "api/state.hpp"
 #include "plan/to_json.hpp"
-#include "stage/files.hpp"
 
 namespace tapioca::api {
 
@@ -83,18 +77,6 @@ Json direction(Account::Direction const& mine, Columns const& all, std::size_t f
               {"draining", all.seconds(first + 4)}}}};
 }
 
-/// Tells this process from any other that wrote the same report before.
-std::string process_identity()
-{
-    std::ifstream stat("/proc/self/stat");
-    std::string const text((std::istreambuf_iterator<char>(stat)), {});
-    auto const after_name = text.rfind(')');
-    std::istringstream fields(after_name == std::string::npos ? "" : text.substr(after_name + 2));
-    std::string field;
-    for (int i = 3; i <= 22; ++i) fields >> field;  // field 22 is the start time
-    return fmt::format("{}-{}", ::getpid(), field);
-}
-
 /// The report of a rank other than the first of the job gets a name of its own.
 std::string report_path(std::string const& path)
 {
@@ -103,49 +85,6 @@ std::string report_path(std::string const& path)
     std::filesystem::path name(path);
     auto const extension = name.extension().string();
     return name.replace_extension(fmt::format(".rank{}{}", rank, extension)).string();
-}
-
-/// What this user wrote there before: nothing if there is no such file, or if others may have put it there.
-core::Result<std::string> read_own(std::string const& path)
-{
-    stage::Descriptor const file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe would wait
-    struct stat found = {};
-    if (!file || ::fstat(file.get(), &found) != 0) return std::string();
-    if (!S_ISREG(found.st_mode)) return core::fail(Errc::io, path + ": not a plain file");
-    if (found.st_uid != ::geteuid()) return std::string();
-    std::string text(static_cast<std::size_t>(found.st_size), '\0');
-    if (!stage::read_all(file.get(), 0, std::as_writable_bytes(std::span(text)))) text.clear();
-    return text;
-}
-
-/// A file that is whole or not there. What is put under its first name by others, links as well, is left alone.
-core::Status replace_file(std::string const& path, std::string const& text)
-{
-    std::uint64_t nonce = 0;
-    (void)::getrandom(&nonce, sizeof nonce, 0);
-    auto const temporary = fmt::format("{}.{:016x}.tmp", path, nonce);
-    stage::Descriptor const file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file) return core::fail_errno(errno, "writing " + temporary);
-    auto status = stage::write_all(file.get(), 0, std::as_bytes(std::span(text)));
-    if (!status) status = core::fail_errno(status.error().sys_errno, "writing " + temporary);
-    if (status && std::rename(temporary.c_str(), path.c_str()) != 0)
-        status = core::fail_errno(errno, "renaming " + temporary);
-    if (!status) ::unlink(temporary.c_str());
-    return status;
-}
-
-core::Status write_account(std::string const& path, Json const& account)
-try {
-    auto const identity = process_identity();
-    auto const before = read_own(path);
-    if (!before) return tl::unexpected(before.error());
-    Json report = Json::parse(*before, nullptr, false);
-    if (report.is_discarded() || !report.is_object() || report.value("process", "") != identity)
-        report = {{"tapioca", TAPIOCA_VERSION}, {"process", identity}, {"files", Json::array()}};
-    report["files"].push_back(account);
-    return replace_file(path, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-} catch (std::exception const& error) {  // a directory, somebody else's JSON
-    return core::fail(Errc::io, fmt::format("{}: {}", path, error.what()));
 }
 
 }  // namespace
@@ -201,9 +140,12 @@ void write_report(FileState const& file)
 }
 
 void add_to_report(std::string const& path, std::string const& account)
-{
-    auto const status = write_account(report_path(path), Json::parse(account, nullptr, false));
+try {
+    auto const text = Json::parse(account).dump(2, ' ', false, Json::error_handler_t::replace);
+    auto const status = add_account(report_path(path), text);
     if (!status) std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
+} catch (std::exception const& error) {  // no memory, above all
+    std::fprintf(stderr, "tapioca: report: %s: %s\n", path.c_str(), error.what());
 }
 
 }  // namespace tapioca::api

@@ -21,6 +21,7 @@ struct Registry {
     };
     std::mutex mutex;  ///< threads may open files on different communicators at the same time
     std::vector<Holder> holders;
+    std::vector<Remaining> windows;  ///< the oldest first
 };
 
 int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/);
@@ -67,6 +68,14 @@ int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/)
 int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
 {
     auto* const registry = static_cast<Registry*>(value);
+    // All ranks made their windows in one order, in which they can be given back without waiting in a ring.
+    for (auto& [window, comm, torn] : registry->windows) {
+        Waiting const waiting("the other ranks to give their window back");
+        int left = torn ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT, MPI_MAX, comm);
+        if (left == 0) MPI_Win_free(&window);
+        MPI_Comm_free(&comm);
+    }
     // An object dropped from here looks for the registry in vain or finds this one, and only shortens its list.
     // The last come first: what was made later may need what was made before.
     while (!registry->holders.empty()) {
@@ -79,7 +88,42 @@ int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
     return MPI_SUCCESS;
 }
 
+/// Made when it is needed first.
+Registry& the_registry()
+{
+    static std::mutex first;
+    std::lock_guard const lock(first);
+    auto* registry = attribute<Registry>(MPI_COMM_SELF, registry_key());
+    if (!registry) {
+        registry = new Registry;
+        MPI_Comm_set_attr(MPI_COMM_SELF, registry_key(), registry);
+    }
+    return *registry;
+}
+
 }  // namespace
+
+void enter(Remaining const& window)
+{
+    auto& registry = the_registry();
+    std::lock_guard const lock(registry.mutex);
+    registry.windows.push_back(window);
+}
+
+void strike_out(MPI_Win window)
+{
+    auto& registry = the_registry();
+    std::lock_guard const lock(registry.mutex);
+    std::erase_if(registry.windows, [&](Remaining const& other) { return other.window == window; });
+}
+
+void tear(MPI_Win window)
+{
+    auto& registry = the_registry();
+    std::lock_guard const lock(registry.mutex);
+    for (auto& other : registry.windows)
+        if (other.window == window) other.torn = true;
+}
 
 std::shared_ptr<void> attached(MPI_Comm comm, Kept kind)
 {
@@ -89,16 +133,10 @@ std::shared_ptr<void> attached(MPI_Comm comm, Kept kind)
 
 void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object)
 {
-    static std::mutex first;
-    std::lock_guard const lock_first(first);
-    auto* registry = attribute<Registry>(MPI_COMM_SELF, registry_key());
-    if (!registry) {
-        registry = new Registry;
-        MPI_Comm_set_attr(MPI_COMM_SELF, registry_key(), registry);
-    }
+    auto& registry = the_registry();
     {
-        std::lock_guard const lock(registry->mutex);
-        registry->holders.push_back({comm, object_key(kind)});
+        std::lock_guard const lock(registry.mutex);
+        registry.holders.push_back({comm, object_key(kind)});
     }
     MPI_Comm_set_attr(comm, object_key(kind), new Held(std::move(object)));
 }

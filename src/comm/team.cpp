@@ -274,6 +274,14 @@ void nudge(MPI_Comm comm)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
 }
 
+char const* unfit(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL) return "the communicator is MPI_COMM_NULL";
+    int between_groups = 0;
+    MPI_Comm_test_inter(comm, &between_groups);
+    return between_groups ? "the communicator is an intercommunicator" : nullptr;
+}
+
 int rank_in(MPI_Comm comm)
 {
     int rank = 0;

@@ -104,6 +104,9 @@ private:
 /// The sum of `mine` over lower ranks, and over all. Collective.
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
 
+/// Why no file can be opened on `comm`, or null. Local; the same on all of its ranks.
+char const* unfit(MPI_Comm comm);
+
 int rank_in(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 
@@ -126,6 +129,18 @@ std::shared_ptr<void> attached(MPI_Comm comm, Kept kind);
 void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object);
 /// Forgets it. Local.
 void detach(MPI_Comm comm, Kept kind);
+
+/// A window that has not been given back. What remains when MPI is finalised is given back then, which some MPIs insist
+/// on.
+struct Remaining {
+    MPI_Win window;
+    MPI_Comm comm;      ///< of its ranks, for that alone
+    bool torn = false;  ///< left in the middle of an epoch: it cannot be given back
+};
+/// Local, all three.
+void enter(Remaining const& window);
+void strike_out(MPI_Win window);
+void tear(MPI_Win window);
 
 /// Lets MPI get on with whatever messages are under way, the program's own among them. Local.
 void nudge(MPI_Comm comm);

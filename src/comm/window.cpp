@@ -10,13 +10,16 @@
 namespace tapioca::comm {
 
 Window::Window(Window&& other) noexcept
-    : window_(std::exchange(other.window_, MPI_WIN_NULL)), tells_posts_apart_(other.tells_posts_apart_)
+    : window_(std::exchange(other.window_, MPI_WIN_NULL)),
+      comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      tells_posts_apart_(other.tells_posts_apart_)
 {
 }
 
 Window& Window::operator=(Window&& other) noexcept
 {
     std::swap(window_, other.window_);
+    std::swap(comm_, other.comm_);
     std::swap(tells_posts_apart_, other.tells_posts_apart_);
     return *this;
 }
@@ -25,12 +28,11 @@ core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint6
 {
     Waiting const waiting("the other ranks to make a window");
     // An error here must come back instead of ending the job, and only here.
-    MPI_Comm own = MPI_COMM_NULL;
-    MPI_Comm_dup(comm, &own);
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     Window window;
-    auto const code = MPI_Win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, own, &window.window_);
-    MPI_Comm_free(&own);
+    MPI_Comm_dup(comm, &window.comm_);
+    MPI_Comm_set_errhandler(window.comm_, MPI_ERRORS_RETURN);
+    auto const code =
+        MPI_Win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, window.comm_, &window.window_);
     core::Status status;
     if (code != MPI_SUCCESS) {
         char text[MPI_MAX_ERROR_STRING] = {};
@@ -41,8 +43,12 @@ core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint6
             core::fail(Errc::unsupported, "MPI_Win_create: " + std::string(text, static_cast<std::size_t>(length)));
     }
     auto const agreed = agree(comm, status);
-    if (!agreed) return tl::unexpected(agreed.error());
+    if (!agreed) {
+        MPI_Comm_free(&window.comm_);
+        return tl::unexpected(agreed.error());
+    }
     MPI_Win_set_errhandler(window.window_, MPI_ERRORS_ARE_FATAL);
+    enter({window.window_, window.comm_});
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     MPI_Get_library_version(version, &length);
@@ -54,7 +60,14 @@ void Window::free()
 {
     if (window_ == MPI_WIN_NULL || !mpi_is_active()) return;
     Waiting const waiting("the other ranks to give their window back");
+    strike_out(window_);
     MPI_Win_free(&window_);
+    MPI_Comm_free(&comm_);
+}
+
+void Window::tear()
+{
+    if (window_ != MPI_WIN_NULL && mpi_is_active()) comm::tear(window_);
 }
 
 namespace {

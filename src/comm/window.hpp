@@ -18,7 +18,8 @@ public:
     Window() = default;
     Window(Window&& other) noexcept;
     Window& operator=(Window&& other) noexcept;
-    /// Gives the window back without waiting for anybody, unless MPI has been finalised: free() first.
+    /// Waits for nobody: a window that was not given back by free() is given back when MPI is finalised, and its memory
+    /// must stay until then.
     ~Window() = default;
 
     /// Over `bytes` at `memory`. Collective over `comm`; the same answer on all ranks. Some MPIs refuse windows on
@@ -26,6 +27,8 @@ public:
     static core::Result<Window> create(MPI_Comm comm, std::byte* memory, std::uint64_t bytes);
     /// Collective.
     void free();
+    /// It can never be given back: this rank may have left it in the middle of an epoch. Local.
+    void tear();
 
     [[nodiscard]] bool open() const { return window_ != MPI_WIN_NULL; }
 
@@ -52,6 +55,7 @@ public:
 
 private:
     MPI_Win window_ = MPI_WIN_NULL;
+    MPI_Comm comm_ = MPI_COMM_NULL;
     bool tells_posts_apart_ = false;
 };
 

@@ -69,6 +69,7 @@ Pool::~Pool()
 {
     if (!several_nodes() || (!abandoned() && !window_.open())) return;
     // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
+    if (abandoned()) window_.tear();
     team_holder_->keep();
     new machine::Mapping(std::move(buffers_));
     (void)tally_.release();
@@ -271,6 +272,7 @@ void Pool::abandon(Exchange::Reason const& reason)
 {
     exchange_.abandon(agreements_, reason);
     if (!several_nodes() || !comm::mpi_is_active()) return;
+    window_.tear();
     auto const& nodes = team_.nodes();
     for (std::size_t node = 0; node < nodes.size(); ++node)
         if (static_cast<int>(node) != team_.my_node())

@@ -199,7 +199,7 @@ contains
         real(real64), asynchronous :: x(n), y(n), z(n), wide(2, n)
         type(tapioca_status), asynchronous :: status
         type(tapioca_failure) :: failure
-        type(tapioca_file) :: file, nothing
+        type(tapioca_file) :: file, copy, nothing
         integer(int64) :: count(3), sizes(3), offset(3)
         integer :: ierror
         call open_file("mistakes.dat", file)
@@ -239,9 +239,12 @@ contains
         call tapioca_finalize(file)
         call tapioca_init(file, count, sizes, offset, 4, ierror)
         call check(ierror == TAPIOCA_ERR_INVALID_ARGUMENT, "more variables than elements")
+        copy = file
         call tapioca_close(file)
         call tapioca_sync(file, ierror)
         call check(ierror == TAPIOCA_ERR_INVALID_ARGUMENT, "a closed file")
+        call tapioca_sync(copy, ierror)
+        call check(ierror == TAPIOCA_ERR_INVALID_ARGUMENT, "a copy of the handle of a closed file")
         call tapioca_open(MPI_COMM_WORLD%MPI_VAL, "none/none", TAPIOCA_MODE_READ, MPI_INFO_NULL%MPI_VAL, nothing, ierror)
         call check(ierror == TAPIOCA_ERR_NOT_FOUND, "no such file")
         call check(tapioca_error_text(ierror) == "no such file or directory", "text of a code")

@@ -309,20 +309,17 @@ TEST(CArguments, BadBuffersOfAStepAreToldByItsFinish)
     EXPECT_OK(TAPIOCA_Close(&file));
 }
 
-TEST(CArguments, NullHandlesAndPointersAreRefused)
+/// Every call refuses these handles, none of which stands for anything.
+void expect_refused(TAPIOCA_File file, TAPIOCA_Step step, TAPIOCA_Pattern pattern)
 {
     int const bad = TAPIOCA_ERR_INVALID_ARGUMENT;
     int number = 0;
     int64_t bytes = 0;
     char const* text = nullptr;
-    TAPIOCA_Step step = TAPIOCA_STEP_NULL;
-    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
-    TAPIOCA_File file = TAPIOCA_FILE_NULL;
+    TAPIOCA_Step made = TAPIOCA_STEP_NULL;
     EXPECT_EQ(TAPIOCA_Sync(file), bad);
     EXPECT_EQ(TAPIOCA_Size(file, &bytes), bad);
     EXPECT_EQ(TAPIOCA_Close(&file), bad);
-    EXPECT_EQ(TAPIOCA_Close(nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Release(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Init(file, nullptr, nullptr, nullptr, 0), bad);
     EXPECT_EQ(TAPIOCA_Write(file, 0, nullptr, 0, 1, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Read(file, 0, nullptr, 0, 1, nullptr), bad);
@@ -330,20 +327,14 @@ TEST(CArguments, NullHandlesAndPointersAreRefused)
     EXPECT_EQ(TAPIOCA_Progress(file, &number), bad);
     EXPECT_EQ(TAPIOCA_Wait(file, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Finalize(file), bad);
-    EXPECT_EQ(TAPIOCA_Step_of(file, &step), bad);
-    EXPECT_EQ(TAPIOCA_Declare(file, pattern, &step), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_create(nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Step_of(file, &made), bad);
+    EXPECT_EQ(TAPIOCA_Declare(file, pattern, &made), bad);
     EXPECT_EQ(TAPIOCA_Pattern_add_extents(pattern, 0, nullptr, nullptr, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Pattern_add_block(pattern, 1, &bytes, 1, 0, 1, 0, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Pattern_add_subarray(pattern, 1, &bytes, &bytes, &bytes, nullptr, 1, 0, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Pattern_variables(pattern, &number), bad);
     EXPECT_EQ(TAPIOCA_Pattern_bytes(pattern, 0, &bytes), bad);
     EXPECT_EQ(TAPIOCA_Pattern_bookkeeping_bytes(pattern, &bytes), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_free(nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc(TAPIOCA_HACC_AOS, 1, 0, 1, 0, nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_NULL, TAPIOCA_HACC_AOS, 1, 0, &pattern), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, TAPIOCA_HACC_AOS, 1, 0, nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Block_of(1, &bytes, 1, 1, &bytes, &bytes), bad);
     EXPECT_EQ(TAPIOCA_Step_write(step, 0, nullptr, 0), bad);
     EXPECT_EQ(TAPIOCA_Step_read(step, 0, nullptr, 0), bad);
     EXPECT_EQ(TAPIOCA_Step_finish(step, nullptr), bad);
@@ -355,10 +346,87 @@ TEST(CArguments, NullHandlesAndPointersAreRefused)
     EXPECT_EQ(TAPIOCA_Step_retarget(step, file), bad);
     EXPECT_EQ(TAPIOCA_Step_plan_text(step, &text), bad);
     EXPECT_EQ(TAPIOCA_Step_plan_json(step, &text), bad);
+}
+
+TEST(CArguments, NullHandlesAndPointersAreRefused)
+{
+    int const bad = TAPIOCA_ERR_INVALID_ARGUMENT;
+    int64_t bytes = 0;
+    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
+    TAPIOCA_File file = TAPIOCA_FILE_NULL;
+    expect_refused(file, TAPIOCA_STEP_NULL, pattern);
+    EXPECT_EQ(TAPIOCA_Close(nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Release(nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_create(nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_free(nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_hacc(TAPIOCA_HACC_AOS, 1, 0, 1, 0, nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_NULL, TAPIOCA_HACC_AOS, 1, 0, &pattern), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, TAPIOCA_HACC_AOS, 1, 0, nullptr), bad);
+    EXPECT_EQ(TAPIOCA_Block_of(1, &bytes, 1, 1, &bytes, &bytes), bad);
     EXPECT_EQ(TAPIOCA_Step_free(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Last_failure(nullptr), bad);
     expect_code(TAPIOCA_Flush(file), bad, {"TAPIOCA_Flush: the file handle is null"});
     expect_code(TAPIOCA_Sync(file), bad, {"TAPIOCA_Sync: the file handle is null"});
+}
+
+TEST(CArguments, HandlesThatWereGivenBackAreRefused)
+{
+    Scratch const scratch;
+    int const bad = TAPIOCA_ERR_INVALID_ARGUMENT;
+    auto file = open(scratch.path("file"));
+    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
+    TAPIOCA_Step step = TAPIOCA_STEP_NULL;
+    EXPECT_OK(TAPIOCA_Pattern_create(&pattern));
+    EXPECT_OK(TAPIOCA_Declare(file, pattern, &step));
+    EXPECT_OK(TAPIOCA_Init(file, nullptr, nullptr, nullptr, 0));
+    TAPIOCA_Step by_offset = TAPIOCA_STEP_NULL;
+    EXPECT_OK(TAPIOCA_Step_of(file, &by_offset));
+    EXPECT_OK(TAPIOCA_Finalize(file));
+    expect_code(TAPIOCA_Step_rebase(by_offset, 0), bad, {"step handle is not valid"});
+
+    auto old_pattern = pattern;
+    EXPECT_OK(TAPIOCA_Pattern_free(&pattern));
+    TAPIOCA_Step made = TAPIOCA_STEP_NULL;
+    expect_code(TAPIOCA_Declare(file, old_pattern, &made), bad, {"pattern handle is not valid"});
+    auto old_step = step;
+    EXPECT_OK(TAPIOCA_Step_free(&step));
+    auto old_file = file;
+    EXPECT_OK(TAPIOCA_Close(&file));
+    expect_refused(old_file, old_step, old_pattern);
+    expect_code(TAPIOCA_Sync(old_file), bad, {"TAPIOCA_Sync: the file handle is not valid"});
+    EXPECT_EQ(TAPIOCA_Release(&old_file), bad);
+    EXPECT_EQ(TAPIOCA_Step_free(&old_step), bad);
+    EXPECT_EQ(TAPIOCA_Pattern_free(&old_pattern), bad);
+
+    // Nor do they stand for what is made in the same memory later.
+    file = open(scratch.path("file"));
+    EXPECT_OK(TAPIOCA_Pattern_create(&pattern));
+    EXPECT_OK(TAPIOCA_Declare(file, pattern, &step));
+    expect_refused(old_file, old_step, old_pattern);
+    EXPECT_OK(TAPIOCA_Step_free(&step));
+    EXPECT_OK(TAPIOCA_Pattern_free(&pattern));
+    EXPECT_OK(TAPIOCA_Close(&file));
+}
+
+TEST(CArguments, AnIntercommunicatorIsRefused)
+{
+    if (ranks() == 1) GTEST_SKIP() << "takes two groups";
+    Scratch const scratch;
+    auto const path = scratch.path("file");
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm between = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank() % 2, 1, &between);
+    TAPIOCA_File file = TAPIOCA_FILE_NULL;
+    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
+    expect_code(TAPIOCA_Open(between, path.c_str(), TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &file),
+                TAPIOCA_ERR_INVALID_ARGUMENT, {path, "intercommunicator"});
+    expect_code(TAPIOCA_Pattern_hacc_comm(between, TAPIOCA_HACC_AOS, 1, 0, &pattern), TAPIOCA_ERR_INVALID_ARGUMENT,
+                {"intercommunicator"});
+    auto const error = same_error_on_all_ranks([&] { (void)hacc::pattern(between, hacc::Layout::aos, 1); });
+    EXPECT_EQ(error.code, Errc::invalid_argument);
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&half);
 }
 
 TEST(CArguments, EveryCodeHasAText)
