@@ -401,10 +401,7 @@ core::Status Staging::drain(stage::Content& content)
 {
     std::vector<Extent> done;
     if (draining_) done = pause_agent();
-    Drain drain(file_.shared_from_this(), content, std::move(done), {}, [this] { stage_.taint(); });
-    auto status = drain.all();
-    windows_ += drain.windows();
-    return status;
+    return Drain(file_.shared_from_this(), content, std::move(done), {}).all();
 }
 
 core::Status Staging::flush(bool durable)
@@ -508,7 +505,6 @@ std::string Staging::account()
                                   {"requests_logged_beside_the_file", sums[3]},
                                   {"drained_in_the_background_bytes", sums[4]},
                                   {"flushes", flushes_},
-                                  {"windows", windows_},
                                   // of the slowest rank
                                   {"creating_seconds", seconds(0)},
                                   {"logging_seconds", seconds(1)},

@@ -77,7 +77,6 @@ private:
     bool removed_ = false;  ///< the log's files are gone
     std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
     std::uint64_t flushes_ = 0;
-    std::uint64_t windows_ = 0;        ///< that flushes took
     std::uint64_t drained_bytes_ = 0;  ///< by the agent
     double creating_ = 0;
     double flushing_ = 0;

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "stage/covered.hpp"
+
 namespace tapioca::stage {
 
 struct Content::Log {
@@ -142,28 +144,17 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
     }
 }
 
-Content::Range Content::epochs()
-{
-    Range range;
-    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
-        range.first = std::min(range.first, entry.epoch);
-        range.last = std::max(range.last, entry.epoch);
-    });
-    return range;
-}
-
 Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done)
 {
     std::byte const* base = nullptr;
     for (auto const& log : logs_)
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
-    if (!read_back_.empty() && read_back_.data() < base) base = read_back_.data();
     Merge merge(base);
     merge.expect(requests_);
     // What went to the target only is newer than all that the rank had there, also if that was in a later epoch.
-    auto const until = any_gone_ && !has_read_ ? UINT64_MAX - 1 : last;
+    auto const until = any_gone_ ? UINT64_MAX - 1 : last;
     each(first, until, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
-        auto const* const data = data_to_write(bytes, entry, stream);
+        auto const* const data = data_to_write(entry, stream);
         if (entry.epoch > last && !(entry.flags & flag_gone)) return;
         if (data && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
@@ -190,44 +181,33 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
 }
 
 /// Null for what is in the target and need not be written.
-std::byte const* Content::data_to_write(std::span<std::byte const> bytes, Entry const& entry,
-                                        Stream const& stream) const
+std::byte const* Content::data_to_write(Entry const& entry, Stream const& stream) const
 {
-    if (entry.flags == 0) return stream.log->data_of(entry);
-    if (auto const at = read_at_.find(bytes.data()); at != read_at_.end()) return read_back_.data() + at->second;
-    return again_ && !(entry.flags & flag_gone) ? stream.log->data_of(entry) : nullptr;
+    bool const written = entry.flags == 0 || (again_ && !(entry.flags & flag_gone));
+    return written ? stream.log->data_of(entry) : nullptr;
 }
 
-core::Status Content::read_back(target::Target& target)
+std::vector<Claim> Content::claims()
 {
-    std::uint64_t bytes = 0;
-    each(0, UINT64_MAX - 1, [&](auto const&, Entry const& entry, Stream const&) {
-        if (entry.flags != 0) bytes += entry.data_bytes;
-    });
-    try {
-        read_back_.resize(bytes);
-    } catch (std::exception const&) {
-        return core::fail(Errc::memory, fmt::format("no memory for {} bytes that went past the log", bytes));
-    }
-    core::Status status;
-    std::size_t at = 0;
-    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> entry_bytes, Entry const& entry, Stream const& stream) {
-        if (entry.flags == 0 || !status) return;
-        auto const request = decode(entry_bytes, stream.log->image->seed());
+    std::vector<Claim> all;
+    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+        auto const request = decode(bytes, stream.log->image->seed());
         if (!request) return;
         pattern::Cursor cursor(request->layout);
         for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-            for (std::int64_t i = 0; i < run.count && status; ++i) {
-                auto* const to = read_back_.data() + at + run.buffer + i * run.buffer_stride;
-                auto const got =
-                    target.read(run.offset + i * run.stride, std::span(to, static_cast<std::size_t>(run.length)));
-                if (!got) status = tl::unexpected(got.error());
+            for (std::int64_t i = 0; i < run.count; ++i) {
+                auto const begin = run.offset + i * run.stride;
+                all.push_back({begin, begin + run.length, entry.epoch});
             }
-        read_at_[entry_bytes.data()] = at;
-        at += entry.data_bytes;
     });
-    has_read_ = true;
-    return status;
+    std::vector<Claim> visible;
+    Covered covered;
+    for (auto claim = all.rbegin(); claim != all.rend(); ++claim)
+        covered.take(claim->begin, claim->end, [&](std::int64_t begin, std::int64_t end) {
+            visible.push_back({begin, end, claim->epoch});
+        });
+    std::sort(visible.begin(), visible.end(), [](Claim const& a, Claim const& b) { return a.begin < b.begin; });
+    return visible;
 }
 
 std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> const& progress)

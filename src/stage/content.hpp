@@ -5,14 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "pattern/summary.hpp"
 #include "stage/files.hpp"
 #include "stage/image.hpp"
 #include "stage/merge.hpp"
-#include "target/target.hpp"
 
 namespace tapioca::stage {
 
@@ -24,6 +22,13 @@ struct Batch {
     pattern::Variables claims;  ///< with what was left out: for looking whether ranks overlap
 };
 
+/// Bytes of the file, and the epoch of the latest request that wrote them.
+struct Claim {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint64_t epoch;
+};
+
 class Content {
 public:
     /// Adds `ranks`' requests of the log at `place`; of all ranks, if none is named. A request that cannot be read is
@@ -32,17 +37,12 @@ public:
     /// Leaves out what is of that epoch or before.
     void after(std::uint64_t epoch) { after_ = epoch; }
 
-    struct Range {
-        std::uint64_t first = UINT64_MAX;
-        std::uint64_t last = 0;
-    };
-    /// The epochs there are.
-    [[nodiscard]] Range epochs();
     /// Of the epochs first to last, without the bytes of `done`. Local.
     [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
-    /// What is in the target already is left out of batches, unless this has read it from there (while nobody has
-    /// overwritten it) or, after a crash, the log's own copy of it is to be trusted more.
-    core::Status read_back(target::Target& target);
+    /// All bytes that requests have written, each once. Local.
+    [[nodiscard]] std::vector<Claim> claims();
+    /// What went to the target at once is left out of batches, unless it cannot be relied on there: then the log's own
+    /// copy of it is written again.
     void rewrite_stored() { again_ = true; }
     /// Checks the data's checksums and tells what is wrong. From then on a request that is, and those of its rank
     /// behind it, are left out. `progress` hears of bytes that were checked.
@@ -70,8 +70,7 @@ private:
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
 
-    [[nodiscard]] std::byte const* data_to_write(std::span<std::byte const> bytes, Entry const& entry,
-                                                 Stream const& stream) const;
+    [[nodiscard]] std::byte const* data_to_write(Entry const& entry, Stream const& stream) const;
 
     std::vector<std::shared_ptr<Log>> logs_;
     std::vector<Stream> streams_;
@@ -83,9 +82,6 @@ private:
     bool tainted_ = false;
     std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
     bool again_ = false;                   ///< stored requests are written again
-    bool has_read_ = false;                ///< or read from the target
-    std::vector<std::byte> read_back_;
-    std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
 };
 
 }  // namespace tapioca::stage
