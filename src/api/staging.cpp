@@ -139,7 +139,7 @@ core::Result<stage::Writer> make_log(FileState const& file, core::Result<std::un
 }
 
 /// The marker, on rank 0, once all logs are there. Collective.
-core::Result<stage::Descriptor> make_marker(FileState const& file, Common const& common, std::string const& target,
+core::Result<stage::Descriptor> make_marker(FileState& file, Common const& common, std::string const& target,
                                             std::string const& directory)
 {
     auto const& team = file.pool->team();
@@ -157,7 +157,10 @@ core::Result<stage::Descriptor> make_marker(FileState const& file, Common const&
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
-    return stage::create_marker(marker, durable_of(file) != stage::Durable::sync);
+    bool const lasting = durable_of(file) != stage::Durable::sync;
+    // What the log says is of a file that was emptied, perhaps, and not of what it had before.
+    if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
+    return stage::create_marker(marker, lasting);
 }
 
 void warn(std::string const& text)
