@@ -162,7 +162,10 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
     if (::faccessat(AT_FDCWD, directory_of_target.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
         return core::fail_errno(errno, "making a marker in " + directory_of_target);
     if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
-    return stage::create_marker(marker, durable_of(file) != stage::Durable::sync);
+    bool const lasting = durable_of(file) != stage::Durable::sync;
+    // What the log says is of a file that was emptied, perhaps, and not of what it had before.
+    if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
+    return stage::create_marker(marker, lasting);
 }
 
 void warn(std::string const& text)
@@ -293,6 +296,8 @@ void Staging::launch_agent()
     agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
     agent.rate = core::parse_bytes(wish).value_or(0);
     agent.logs = logs_of_node();
+    for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+        agent.beside.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)));
     agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.pool->core_set());
     if (!agent_->launch()) agent_.reset();
 }
@@ -344,6 +349,19 @@ core::Status Staging::write_through(stage::Stage::Write const& write)
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
     if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
+    return status;
+}
+
+core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
+{
+    if (stage_.empty()) return {};
+    auto* const target = file_.target();
+    if (!target) return file_.target_status();
+    // Else the agent could write these bytes after whatever is done next.
+    stage::Lock const lock(draining_ ? stage_.writer().place().directory : std::string());
+    bool const lasting = durable || (next == stage::Stage::Next::write && stage_.durable() != stage::Durable::sync);
+    auto const status = stage_.hand_over(*target, next, lasting);
+    warn_if_full();
     return status;
 }
 
@@ -406,10 +424,7 @@ core::Status Staging::drain(stage::Content& content)
 {
     std::vector<Extent> done;
     if (draining_) done = pause_agent();
-    Drain drain(file_.shared_from_this(), content, std::move(done), {}, [this] { stage_.taint(); });
-    auto status = drain.all();
-    windows_ += drain.windows();
-    return status;
+    return Drain(file_.shared_from_this(), content, std::move(done), {}).all();
 }
 
 core::Status Staging::flush(bool durable)
@@ -513,7 +528,6 @@ std::string Staging::account()
                                   {"requests_logged_beside_the_file", sums[3]},
                                   {"drained_in_the_background_bytes", sums[4]},
                                   {"flushes", flushes_},
-                                  {"windows", windows_},
                                   // of the slowest rank
                                   {"creating_seconds", seconds(0)},
                                   {"logging_seconds", seconds(1)},

@@ -1,5 +1,6 @@
 // crash_check SEED RANKS TARGET BEFORE DIRECTORY: whether the file is what the calls that returned have written, with
-// what it was BEFORE under it. Where a later call had begun and not returned, its bytes may be there or not.
+// what it was BEFORE under it. Where a later call had begun and not returned, its bytes may be there or not. If the
+// machine stopped, the same holds for all that docs/stage.md does not promise to survive that.
 // Prints the number of bytes that it compared.
 #include <cstdio>
 #include <cstdlib>
@@ -35,18 +36,40 @@ Progress progress_of(std::string const& directory, std::size_t rank)
     return progress;
 }
 
+/// For each rank, the last call up to which its writes are promised to be in the file.
+std::vector<int> promised(Scenario const& scenario, std::vector<Progress> const& progress, CrashKind kind)
+{
+    std::vector<int> result;
+    auto const call = [&](int number) { return scenario.calls[static_cast<std::size_t>(number) - 1]; };
+    auto const& sync = scenario.options.stage_sync;
+    int synced = 0;
+    for (auto const& one : progress) {
+        auto last = one.returned;
+        auto const counts = [&](CrashCall const& c) {
+            bool const syncs = c.kind == CrashCall::Kind::sync || (c.kind == CrashCall::Kind::flush && kind.dropin);
+            return syncs || (sync == "collective" && c.kind == CrashCall::Kind::write && !c.alone);
+        };
+        if (kind.loss && sync != "write")
+            while (last > 0 && !counts(call(last))) --last;
+        result.push_back(last);
+        synced = std::max(synced, last);
+    }
+    if (kind.loss && sync == "sync")  // whichever rank it returned on, it was for all
+        result.assign(progress.size(), synced);
+    return result;
+}
+
 /// Adds the writes of one call.
 void add_call(FileModel& model, Scenario const& scenario, std::uint64_t seed, std::size_t number,
-              std::vector<Progress> const& progress)
+              std::vector<Progress> const& progress, std::vector<int> const& certain)
 {
     auto const& call = scenario.calls[number - 1];
     if (call.kind != CrashCall::Kind::write) return;
     for (std::size_t rank = 0; rank < progress.size(); ++rank) {
         if (progress[rank].begun < static_cast<int>(number)) continue;
         auto const data = written_by(scenario, seed, number, rank);
-        bool const returned = progress[rank].returned >= static_cast<int>(number);
         for (std::size_t v = 0; v < data.size(); ++v)
-            if (returned)
+            if (certain[rank] >= static_cast<int>(number))
                 model.write(call.base, scenario.jobs[call.job][rank][v], data[v]);
             else
                 model.begin(call.base, scenario.jobs[call.job][rank][v], data[v]);
@@ -77,11 +100,13 @@ int main(int argc, char** argv)
         progress.push_back(progress_of(argv[5], rank));
         opened = opened || progress.back().returned >= 0;
     }
-    auto const scenario = scenario_of(seed, static_cast<int>(ranks), "");
+    auto const kind = crash_kind();
+    auto const scenario = scenario_of(seed, static_cast<int>(ranks), "", kind);
     if (!opened && scenario.create && file.empty()) return std::puts("0 0"), 0;  // killed while opening
+    auto const certain = promised(scenario, progress, kind);
     FileModel model(opened && scenario.create ? Bytes() : before);
     for (std::size_t number = 1; number <= scenario.calls.size(); ++number)
-        add_call(model, scenario, seed, number, progress);
+        add_call(model, scenario, seed, number, progress, certain);
     auto const wrong = model.first_wrong(file);
     if (wrong >= 0) return fail(seed, progress, wrong, file);
     std::printf("%zu %zu\n", file.size(), model.open_bytes());

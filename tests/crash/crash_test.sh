@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# crash_test.sh BIN KILL_AT LAUNCHER...: jobs with staged files are killed at random moments and recovered; the files
-# must have all that calls had written when they returned. CRASHES=200 makes more of it, SEED=n repeats one.
+# crash_test.sh BIN KILL_AT FORGET LAUNCHER...: jobs with staged files, declared and of MPI-IO, are killed at random
+# moments and recovered; the files must have all that calls had written when they returned. Sometimes the machine stops,
+# too: what was not synced is taken away from the file, its marker and its logs. CRASHES=200 makes more of it, SEED=n
+# repeats one, KINDS="dropin loss" chooses (declared, dropin, loss, dropin-loss).
 set -euo pipefail
-bin=$1 kill_at=$2
-launcher=("${@:3}")
+bin=$1 kill_at=$2 forget_library=$3
+launcher=("${@:4}")
+dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
+kinds=(${KINDS:-declared declared loss ${dropin:+dropin dropin dropin-loss}})
 lanes=${LANES:-6} crashes=${CRASHES:-12}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
 trap 'forget; rm -rf "$work"' EXIT
@@ -19,7 +23,7 @@ forget() {
         sed 's/.*/\/dev\/shm\/tapioca-&-/' "$work"/?/processes 2>/dev/null | while read -r left; do ls -d "$left"*; done 2>/dev/null)
 }
 fail() {
-    echo "crash_test: seed $seed, $ranks ranks, $way: $*" >&2
+    echo "crash_test: seed $seed, $ranks ranks, $kind, $way: $*" >&2
     tail -n 20 out log.out >&2 2>/dev/null || true
     cp -a . "$work/failed-$seed" 2>/dev/null || true
     [ -z "${KEEP:-}" ] || cp -a . "$KEEP"
@@ -33,6 +37,8 @@ chance() { ((RANDOM % $1 == 0)); }        # one in so many
 
 # With the library that ends a process at a call. MPICH preloads one of its own.
 preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$KILL_LIBRARY" exec "$@"'
+# With what the kind of job needs.
+libraries='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$LIBRARIES" exec "$@"'
 
 pids() { cat d/pid.? 2>/dev/null || true; }
 all_started() { local files=(d/pid.?); [ -e "${files[0]}" ] && [ ${#files[@]} -eq "$ranks" ]; }
@@ -51,24 +57,37 @@ wait_until() { # CONDITION
 }
 
 run_and_kill() {
-    local all
-    rm -rf d && mkdir d
+    local all names=()
+    rm -rf d kept && mkdir d kept
+    case $kind in *loss) names+=("$forget_library") ;; esac
+    case $kind in dropin*) names+=("$dropin") ;; esac
+    export CRASH_KIND=$kind FORGET_ROOT=$PWD/ FORGET_KEPT=$PWD/kept
     case $way in
     call) # before a call that changes a file, on one rank
-        KILL_AT=$((1 + RANDOM % 60)) KILL_RANK=$((RANDOM % ranks)) "${launcher[@]}" -n "$ranks" \
-            sh -c "$preloaded" sh "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null & ;;
-    *) "${launcher[@]}" -n "$ranks" "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null & ;;
+        export KILL_AT=$((1 + RANDOM % 60)) KILL_RANK=$((RANDOM % ranks))
+        names+=("$kill_at") ;;
     esac
+    LIBRARIES=$(IFS=:; echo "${names[*]-}") "${launcher[@]}" -n "$ranks" \
+        sh -c "$libraries" sh "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null &
     job=$!
+    unset KILL_AT KILL_RANK
     wait_until all_started
     case $way in
     one) nap 0 120; all=($(pids)); kill -KILL "${all[RANDOM % ${#all[@]}]}" 2>/dev/null || true ;;
     all) nap 0 120; kill -KILL $(pids) 2>/dev/null || true ;;
     call) wait_or_kill ;;
     esac
-    if wait $job; then note ended; else note kills; fi
+    if wait $job; then note ended; else note kills; note "kills_$kind"; fi
     ! grep -q "terminate called" out || fail "a call failed"
     wait_until none_left
+}
+
+# The machine stops: what was not synced is gone, in part or all of it.
+lose() {
+    local lost
+    lost=$("$bin/crash_lose" "$seed" kept "$PWD/file" before "$PWD/file" "$PWD"/file.tapioca* "$PWD/stage") || fail "losing"
+    note lost "$lost"
+    note losses
 }
 
 wait_or_kill() { # a rank that has not come to the call, or waits to be killed
@@ -89,28 +108,59 @@ refused() { # a file that was not closed is not opened, and nothing is touched
     note refused
 }
 
-interrupted() { # a recovery that does not come to its end
+# A recovery that does not come to its end, by one process or by several.
+interrupted() {
     local job
-    if chance 2; then
-        ! { KILL_AT=$((1 + RANDOM % 12)) sh -c "$preloaded" sh "$bin/tapioca-recover" file >>log.out 2>&1; } 2>/dev/null || return 0
-        note recoveries_killed
-    else
-        "$bin/tapioca-recover" file >>log.out 2>&1 &
+    case $((RANDOM % 3)) in
+    0) ! { KILL_AT=$((1 + RANDOM % 12)) sh -c "$preloaded" sh "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
+        note recoveries_killed ;;
+    1) ! { KILL_AT=$((1 + RANDOM % 12)) KILL_RANK=$((RANDOM % 2)) "${launcher[@]}" -n $((2 + RANDOM % 2)) \
+            sh -c "$preloaded" sh "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
+        note recoveries_killed ;;
+    *) "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1 &
         job=$!
         nap 200 250
         kill -KILL $job 2>/dev/null && note recoveries_killed || true
-        wait $job 2>/dev/null || true
+        wait $job 2>/dev/null || true ;;
+    esac
+}
+
+# After the loss of a machine some things that were not promised may be damaged, and the file's time of last change may
+# be later than what is known of it.
+consent() {
+    how=()
+    case $kind in *loss) ;; *) return 0 ;; esac
+    [ -e file.tapioca ] && ! "$bin/tapioca" log verify file >log.out 2>&1 || return 0
+    if grep -q "no marker of this version" log.out; then # what is in the file is all that can be promised then
+        "$bin/tapioca" log discard --yes file >>log.out || fail "discarding"
+        note discarded
+    else
+        how=(--partial)
+        note partial
     fi
+}
+finally() { # COMMAND...
+    "$@" "${how[@]}" file >>log.out 2>&1 && return 0
+    case $kind in *loss) ;; *) fail "recovering" ;; esac
+    tail -n 1 log.out | grep -q -e --force || fail "recovering"
+    note forced
+    "$@" "${how[@]}" --force file >>log.out 2>&1 || fail "recovering by force"
 }
 
 recover() {
     : >log.out
+    consent
     case $((RANDOM % 4)) in
-    0) "${launcher[@]}" -n $((1 + RANDOM % 4)) "$bin/tapioca" log recover file >>log.out 2>&1 || fail "recovering" ;;
-    1) interrupted; "$bin/tapioca-recover" file >>log.out 2>&1 || fail "recovering" ;;
-    2) "$bin/tapioca" log recover file >>log.out 2>&1 || fail "recovering"
-        ! chance 3 || "$bin/tapioca-recover" file >>log.out 2>&1 || fail "recovering again" ;;
-    *) "$bin/tapioca-recover" file >>log.out 2>&1 || fail "recovering" ;;
+    0) finally "${launcher[@]}" -n $((1 + RANDOM % 4)) "$bin/tapioca" log recover ;;
+    1 | 2) interrupted
+        ! chance 3 || interrupted
+        if chance 2; then
+            finally "$bin/tapioca-recover"
+        else
+            finally "${launcher[@]}" -n $((1 + RANDOM % 4)) "$bin/tapioca-recover"
+        fi ;;
+    *) finally "$bin/tapioca" log recover
+        ! chance 3 || finally "$bin/tapioca-recover" ;;
     esac
     note recovered
     [ ! -e file.tapioca ] || fail "the marker is left"
@@ -121,15 +171,19 @@ round() {
     ranks=$((1 + seed % 4))
     ways=(one all call)
     way=${ways[RANDOM % 3]}
-    cp file before
+    kind=${kinds[seed % ${#kinds[@]}]}
+    cp -p file before
     run_and_kill
+    case $kind in *loss) lose ;; esac
     pids >>processes
     cat file.tapioca >>markers 2>/dev/null || true
-    if [ -e file.tapioca ] && chance 8; then refused; fi
+    if [ "${kind%loss}" = "$kind" ] && [ -e file.tapioca ] && chance 8; then refused; fi
     recover
-    answer=$("$bin/crash_check" "$seed" "$ranks" file before d) || fail "$answer"
+    answer=$("$bin/crash_check" "$seed" "$ranks" file before d) || fail "$kind: $answer"
     note bytes "${answer% *}"
     note open "${answer#* }"
+    rm -rf stage/*
+    rm -f file.tapioca.rank*
     if [ "$(stat -c %s file)" -gt 4000000 ]; then : >file; fi
 }
 
@@ -153,6 +207,8 @@ for ((n = 0; n < lanes; ++n)); do lane $n & running[n]=$!; done
 status=0
 for ((n = 0; n < lanes; ++n)); do wait "${running[n]}" || status=1; done
 [ $status -eq 0 ] || { echo "crash_test: the first seed was $first" >&2; exit 1; }
-echo "crash_test: seeds from $first on; $(total kills) kills, $(total ended) jobs that came to their end," \
+echo "crash_test: seeds from $first on; $(total kills) kills (declared $(total kills_declared), with the machine" \
+    "$(total kills_loss), drop-in $(total kills_dropin), with the machine $(total kills_dropin-loss)), $(total ended) jobs that came to their end," \
+    "$(total lost) bytes lost in $(total losses) machines that stopped, $(total partial) recoveries in part, $(total forced) forced," \
     "$(total refused) refused openings; $(total recovered) recoveries, $(total recoveries_killed) of them killed first;" \
     "$(total bytes) bytes compared, of which $(total open) could be one of several"

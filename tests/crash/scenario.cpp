@@ -1,5 +1,8 @@
 #include "crash/scenario.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 namespace tapioca::test {
 
 namespace {
@@ -12,10 +15,10 @@ std::byte byte_of(std::uint64_t seed, std::uint64_t index)
     return static_cast<std::byte>(x >> 56);
 }
 
-Options random_options(Random& random, std::string const& stage)
+Options random_options(Random& random, std::string const& stage, CrashKind kind)
 {
     Options options;
-    options.stage = random.chance(60) ? "ssd:" + stage : "dram";
+    options.stage = random.chance(60) || kind.loss ? "ssd:" + stage : "dram";
     options.stage_mapping = random.one_of<std::string>({"process", "node"});
     options.stage_sync = random.one_of<std::string>({"write", "collective", "sync", "sync"});
     if (random.chance(40)) options.stage_size = random.one_of<std::uint64_t>({1, 1'200'000, 3'000'000});
@@ -51,17 +54,33 @@ CrashCall random_call(Random& random, std::vector<Job> const& jobs)
 
 }  // namespace
 
-Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage)
+CrashKind crash_kind()
+{
+    auto const* const words = std::getenv("CRASH_KIND");
+    std::string_view const kind = words ? words : "";
+    return {kind.find("dropin") != kind.npos, kind.find("loss") != kind.npos};
+}
+
+Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, CrashKind kind)
 {
     Random random(seed);
     Scenario scenario;
-    scenario.options = random_options(random, stage);
+    scenario.options = random_options(random, stage, kind);
     scenario.create = random.chance(30);
-    for (auto jobs = random.pick(1, 3); jobs > 0; --jobs) scenario.jobs.push_back(random_job(random, ranks));
+    // That a file was emptied is promised as little as what is written then.
+    if (kind.loss && scenario.options.stage_sync == "sync") scenario.create = false;
+    for (auto jobs = kind.dropin ? 0 : random.pick(1, 3); jobs > 0; --jobs)
+        scenario.jobs.push_back(random_job(random, ranks));
     auto const block = random.one_of<std::int64_t>({700, 5'000, 70'000});
     for (int turn = 0; turn < 2; ++turn) scenario.jobs.push_back(turns(ranks, block, turn));
-    for (auto calls = random.pick(3, 120); calls > 0; --calls)
-        scenario.calls.push_back(random_call(random, scenario.jobs));
+    for (auto calls = random.pick(3, 120); calls > 0; --calls) {
+        auto call = random_call(random, scenario.jobs);
+        call.alone = kind.dropin && random.chance(40);
+        // Between two collective calls ranks that write alone must keep out of each other's way.
+        if (call.alone) call.job = 0;
+        if (call.alone) call.base = 0;
+        scenario.calls.push_back(call);
+    }
     scenario.closes = random.chance(50);
     return scenario;
 }

@@ -17,6 +17,7 @@ struct CrashCall {
     std::size_t job = 0;
     std::int64_t base = 0;
     bool in_background = false;
+    bool alone = false;  ///< an independent write; of MPI-IO only
 };
 
 struct Scenario {
@@ -26,7 +27,13 @@ struct Scenario {
     std::vector<CrashCall> calls;
     bool closes = false;
 };
-Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage);
+/// What kind of job, by the words in CRASH_KIND.
+struct CrashKind {
+    bool dropin = false;  ///< MPI-IO through the drop-in library; every variable is one extent
+    bool loss = false;    ///< the machine stops, and not only its processes
+};
+CrashKind crash_kind();
+Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, CrashKind kind);
 
 /// What `rank` writes in a call, variable by variable.
 std::vector<Bytes> written_by(Scenario const& scenario, std::uint64_t seed, std::size_t call, std::size_t rank);

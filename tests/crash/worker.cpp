@@ -2,7 +2,7 @@
 // writes its process id to DIRECTORY/pid.RANK, and to DIRECTORY/progress.RANK which calls it has begun and which have
 // returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the
 // middle, or does what CRASH_WAY says: segv, abort (MPI's), exit. CRASH_PAUSE
-// is the time between two calls in us.
+// is the time between two calls in us. With CRASH_KIND=dropin it uses MPI-IO, for the drop-in library.
 //
 // crash_worker open TARGET: opens the file and closes it; says why if it cannot.
 #include <mpi.h>
@@ -83,12 +83,82 @@ void write(Scenario const& scenario, std::uint64_t seed, std::size_t number, Ste
     }
 }
 
+/// The same with MPI-IO, whose settings come from the environment.
+class MpiIo {
+public:
+    MpiIo(Scenario const& scenario, std::uint64_t seed, std::string const& target) : scenario_(scenario), seed_(seed)
+    {
+        set("STAGE", *scenario.options.stage);
+        set("STAGE_MAPPING", *scenario.options.stage_mapping);
+        set("STAGE_SYNC", *scenario.options.stage_sync);
+        if (scenario.options.stage_size) set("STAGE_SIZE", std::to_string(*scenario.options.stage_size));
+        if (scenario.options.stage_drain) set("STAGE_DRAIN", *scenario.options.stage_drain);
+        set("BUFFERSIZE", std::to_string(*scenario.options.buffersize));
+        if (scenario.create && rank == 0) (void)::truncate(target.c_str(), 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        check(MPI_File_open(MPI_COMM_WORLD, target.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file_));
+    }
+    void call(std::size_t number)
+    {
+        auto const& call = scenario_.calls[number - 1];
+        MPI_Offset size = 0;
+        switch (call.kind) {
+        case CrashCall::Kind::write: write(number); break;
+        case CrashCall::Kind::flush:
+        case CrashCall::Kind::sync: check(MPI_File_sync(file_)); break;
+        case CrashCall::Kind::size: check(MPI_File_get_size(file_, &size)); break;
+        case CrashCall::Kind::pause: ::usleep(2000); break;
+        }
+    }
+    void close() { check(MPI_File_close(&file_)); }
+
+private:
+    static void set(char const* name, std::string const& value)
+    {
+        ::setenv((std::string("TAPIOCA_") + name).c_str(), value.c_str(), 1);
+    }
+    static void check(int error)
+    {
+        if (error == MPI_SUCCESS) return;
+        std::fprintf(stderr, "terminate called: an MPI-IO call failed with %d\n", error);
+        std::abort();
+    }
+    void write(std::size_t number)
+    {
+        auto const& call = scenario_.calls[number - 1];
+        auto const data = written_by(scenario_, seed_, number, static_cast<std::size_t>(rank)).front();
+        auto const& extent = scenario_.jobs[call.job][static_cast<std::size_t>(rank)].front().extents.front();
+        auto const write_at = call.alone ? &MPI_File_write_at : &MPI_File_write_at_all;
+        check(write_at(file_, call.base + extent.offset, data.data(), static_cast<int>(data.size()), MPI_BYTE,
+                       MPI_STATUS_IGNORE));
+    }
+
+    Scenario const& scenario_;
+    std::uint64_t seed_;
+    MPI_File file_ = MPI_FILE_NULL;
+};
+
+void run_mpiio(Scenario const& scenario, std::uint64_t seed, std::string const& target, Diary const& diary)
+{
+    diary.begin(0);
+    MpiIo file(scenario, seed, target);
+    diary.end(0);
+    for (std::size_t number = 1; number <= scenario.calls.size(); ++number) {
+        diary.begin(number);
+        file.call(number);
+        diary.end(number);
+    }
+    if (scenario.closes) file.close();
+    if (!scenario.closes) ::sleep(20);
+}
+
 void run(std::uint64_t seed, std::string const& target, std::string const& stage, std::string const& directory)
 {
-    auto const scenario = scenario_of(seed, ranks, stage);
+    auto const scenario = scenario_of(seed, ranks, stage, crash_kind());
     Diary const diary(directory);
     tell_process(directory);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (crash_kind().dropin) return run_mpiio(scenario, seed, target, diary);
     diary.begin(0);
     auto file = File::open(MPI_COMM_WORLD, target, scenario.create ? Mode::create : Mode::update, scenario.options);
     diary.end(0);

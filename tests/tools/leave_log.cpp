@@ -1,6 +1,8 @@
 // leave_log TARGET close|leave|flush|live: writes a staged file of a few steps, whose requests overlap between ranks
 // and steps, and closes it, or ends without. With `flush` the first steps are flushed. With `live` it does the second
-// half only when TARGET.go appears, with a flush in between.
+// half only when TARGET.go appears, with a flush in between. With `through` and `through-close` it uses MPI-IO, to be
+// run with the drop-in library: small requests go to the file at once, over older ones that are in the log of another
+// rank.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -69,6 +71,25 @@ void write_much(tapioca::File& file, std::int64_t bytes)
     write(file, pattern, 9);
 }
 
+/// Requests of all ranks over the same bytes, one after the other, and small ones over them.
+void write_through(std::string const& target, bool close)
+{
+    MPI_File file = MPI_FILE_NULL;
+    MPI_File_open(MPI_COMM_WORLD, target.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    constexpr int block = 100000;
+    for (int turn = 0; turn < 4; ++turn) {
+        auto const large = bytes_of(block, turn);
+        MPI_File_write_at_all(file, ((rank + turn) % ranks) * (block / 2), large.data(), block, MPI_BYTE,
+                              MPI_STATUS_IGNORE);
+        auto const small = bytes_of(1000, 10 + turn);
+        MPI_File_write_at(file, 1000 * (turn * ranks + rank), small.data(), 1000, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+    if (close)
+        MPI_File_close(&file);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void wait_for(std::string const& path)
 {
     for (int i = 0; i < 600 && ::access(path.c_str(), F_OK) != 0; ++i)
@@ -85,6 +106,11 @@ int main(int argc, char** argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (how.starts_with("through")) {
+        write_through(target, how == "through-close");
+        if (how == "through-close") MPI_Finalize();
+        ::_exit(0);
+    }
     auto file = tapioca::File::open(MPI_COMM_WORLD, target, tapioca::Mode::create);
     write_steps(file, 1);
     if (how == "flush") file.flush();

@@ -107,6 +107,27 @@ for at in "${points[@]}"; do
 done
 rm -rf stage/*
 
+# small requests that went to the file at once: a recovery that is killed, and repeated by another number of processes
+dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
+preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"' # behind what MPICH preloads
+if [ -n "$dropin" ]; then
+    through() { # TARGET HOW
+        rm -f "$1"
+        TAPIOCA_STAGE="ssd:$work/stage" "${launcher[@]}" -n 2 sh -c "$preloaded" "$dropin" "$bin/leave_log" "$1" "$2" >out 2>&1 || true
+    }
+    through want through-close
+    through got through
+    grep -qa TAPIMETA stage/*/rank0.meta || fail "nothing was staged"
+    keep
+    for at in 2 6 7 ${LONG:+1 3 4 5 8 9 10}; do
+        put_back
+        KILL_AT=$at "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" got >out 2>&1 && fail "not killed at call $at"
+        shown "recovered|nothing to recover" recover got
+        same want got "killed at call $at of two processes, repeated by one: not the same file"
+    done
+    rm -rf stage/*
+fi
+
 # logs that are missing or damaged, one after the other
 staged 3 want close
 staged 3 got leave
