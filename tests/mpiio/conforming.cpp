@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 
 #include "conforming_run.hpp"
 
@@ -135,7 +135,7 @@ private:
         result += " STAGE_DRAIN=" + one_of({"off", "on"});
         result += " STAGE_SYNC=" + one_of({"sync", "sync", "collective", "write"});
         result += one_of({"", "", " STAGE_SIZE=16K"});
-        return result + one_of({"", " STAGE_THROUGH=0", " STAGE_THROUGH=500", " STAGE_THROUGH=64K"});
+        return result + one_of({"", " STAGE_THROUGH=1", " STAGE_THROUGH=500", " STAGE_THROUGH=64K"});
     }
 
     /// In the environment, without what was there.
@@ -178,6 +178,7 @@ int main(int argc, char** argv)
         MPI_Finalize();
         return 2;
     }
+    options.directory = std::filesystem::absolute(options.directory).lexically_normal().string();
     for (auto signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM}) std::signal(signal, last_words);
     if (!options.alone && !fuzz::library_is_loaded(options.directory + "/conforming.probe." + std::to_string(me))) {
         std::fputs("conforming: the library under test is not preloaded, or is turned off\n", stderr);

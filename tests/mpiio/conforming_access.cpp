@@ -173,10 +173,16 @@ void Maker::perform(Handle& handle, Operation operation, std::vector<Order::Acce
     push(std::move(operation));
 }
 
-/// ROMIO does not convert what nonblocking accesses read.
-bool Maker::may_be_nonblocking(Handle const& handle) const
+/// ROMIO does not convert what is read by nonblocking and ordered accesses.
+bool Maker::converts_all(Handle const& handle) const
 {
     return stack_ == fuzz::Stack::Ompio || !handle.external32;
+}
+
+/// ROMIO puts the individual pointer back when a nonblocking collective access is complete.
+void Maker::before_pointer(Handle const& handle)
+{
+    if (stack_ != fuzz::Stack::Ompio) complete_on(handle.number, true);
 }
 
 void Maker::alone(Handle& handle)
@@ -186,9 +192,10 @@ void Maker::alone(Handle& handle)
     operation.members = {rank};
     operation.access = {handle.writes() && (!handle.reads() || random_.chance(55)),
                         random_.chance(60) ? Where::At : Where::Individual,
-                        random_.chance(70) || !may_be_nonblocking(handle) ? How::Blocking : How::Nonblocking};
+                        random_.chance(70) || !converts_all(handle) ? How::Blocking : How::Nonblocking};
     Part part;
     Order::Access touched;
+    if (operation.access.where == Where::Individual) before_pointer(handle);
     auto const offset = operation.access.where == Where::At ? random_offset(handle, rank) : handle.positions[z(rank)];
     if (!shape(handle, operation.access, rank, offset, part, touched)) return;
     operation.parts = {part};
@@ -251,11 +258,11 @@ void Maker::together(Handle& handle)
 {
     auto operation = on(handle, Do::Access);
     auto const how = random_.between(0, 99);
-    operation.access = {
-        handle.writes() && (!handle.reads() || random_.chance(60)), random_.chance(65) ? Where::At : Where::Individual,
-        how < 50                                                                    ? How::All
-        : how < 75 || avoid_.nonblocking_collectives || !may_be_nonblocking(handle) ? How::Split
-                                                                                    : How::NonblockingAll};
+    operation.access = {handle.writes() && (!handle.reads() || random_.chance(60)),
+                        random_.chance(65) ? Where::At : Where::Individual,
+                        how < 50                                                              ? How::All
+                        : how < 75 || avoid_.nonblocking_collectives || !converts_all(handle) ? How::Split
+                                                                                              : How::NonblockingAll};
     std::vector<Order::Access> accesses;
     if (!plan_together(handle, operation, accesses)) return;
     order_before(handle.file, &handle, accesses);
@@ -295,7 +302,7 @@ void Maker::two_at_once()
     auto* const first = any_handle();
     auto* const second = any_handle();
     if (first == second || avoid_.nonblocking_collectives) return;
-    if (!may_be_nonblocking(*first) || !may_be_nonblocking(*second)) return;
+    if (!converts_all(*first) || !converts_all(*second)) return;
     std::vector<Operation> operations;
     std::vector<std::vector<Order::Access>> accesses(2);
     for (auto* handle : {first, second}) {
@@ -331,7 +338,7 @@ void Maker::shared_alone(Handle& handle)
     auto operation = on(handle, Do::Access);
     operation.members = {rank};
     operation.access = {handle.writes() && (!handle.reads() || random_.chance(55)), Where::Shared,
-                        random_.chance(70) || !may_be_nonblocking(handle) ? How::Blocking : How::Nonblocking};
+                        random_.chance(70) || !converts_all(handle) ? How::Blocking : How::Nonblocking};
     Part part;
     Order::Access touched;
     if (!shape(handle, operation.access, rank, handle.shared, part, touched)) return;

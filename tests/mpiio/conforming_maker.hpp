@@ -81,7 +81,8 @@ private:
                Order::Access& touched);
     void fill(Handle const& handle, bool write, Part& part, Segments const& extents);
     std::int64_t random_offset(Handle const& handle, int rank);
-    bool may_be_nonblocking(Handle const& handle) const;
+    bool converts_all(Handle const& handle) const;
+    void before_pointer(Handle const& handle);
     void alone(Handle& handle);
     void together(Handle& handle);
     void shared_alone(Handle& handle);

@@ -291,6 +291,7 @@ void Maker::ask_size(Handle& handle)
 void Maker::seek(Handle& handle)
 {
     auto const rank = handle.members[z(static_cast<int>(random_.between(0, std::ssize(handle.members) - 1)))];
+    before_pointer(handle);
     auto operation = on(handle, Do::Seek);
     operation.members = {rank};
     operation.size = random_offset(handle, rank);
@@ -299,10 +300,10 @@ void Maker::seek(Handle& handle)
     push(operation);
 }
 
-/// OMPIO and ROMIO mix up those of several handles of one file.
+/// OMPIO and ROMIO mix up those of several handles of one file, and ROMIO does not convert there.
 bool Maker::has_shared_pointer(Handle const& handle) const
 {
-    return handle.same_views && !handle.crowded;
+    return handle.same_views && !handle.crowded && converts_all(handle);
 }
 
 void Maker::seek_shared(Handle& handle)
