@@ -21,6 +21,7 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
     auto const& image = log.image();
     stage::Image::Cursor cursor;
     std::string damage;
+    std::uint64_t waiting = 0;
     while (true) {
         auto const bytes = image.next(rank, cursor, damage);
         if (bytes.empty()) break;
@@ -30,13 +31,18 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
             damage = fmt::format("rank {}: entry {}: {}", rank, number, request.error().text);
             break;
         }
+        if (request->gone()) {  // what came before it is in the target
+            waiting = 0;
+            continue;
+        }
         ++facts.entries;
         facts.bytes += request->note.data_bytes;
-        if (request->note.epoch > flushed) ++facts.waiting;
-        if (!data || request->gone()) continue;
+        if (request->note.epoch > flushed) ++waiting;
+        if (!data) continue;
         auto const checked = log.data_of(request->note, image.head().generation);
         if (!checked) facts.damage.push_back(fmt::format("rank {}: entry {}: {}", rank, number, checked.error().text));
     }
+    facts.waiting += waiting;
     if (!damage.empty()) facts.damage.push_back(log.place().meta() + ": " + damage);
 }
 

@@ -288,6 +288,8 @@ void Staging::launch_agent()
     agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
     agent.rate = core::parse_bytes(wish).value_or(0);
     agent.logs = logs_of_node();
+    for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+        agent.beside.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)));
     agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.pool->core_set());
     if (!agent_->launch()) agent_.reset();
 }
@@ -339,6 +341,19 @@ core::Status Staging::write_through(stage::Stage::Write const& write)
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
     if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
+    return status;
+}
+
+core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
+{
+    if (stage_.empty()) return {};
+    auto* const target = file_.target();
+    if (!target) return file_.target_status();
+    // Else the agent could write these bytes after whatever is done next.
+    stage::Lock const lock(draining_ ? stage_.writer().place().directory : std::string());
+    bool const lasting = durable || (next == stage::Stage::Next::write && stage_.durable() != stage::Durable::sync);
+    auto const status = stage_.hand_over(*target, next, lasting);
+    warn_if_full();
     return status;
 }
 

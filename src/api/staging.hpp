@@ -33,6 +33,9 @@ public:
     /// Likewise, but to the file at once.
     core::Status write_through(stage::Stage::Write const& write);
 
+    /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
+    /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
+    core::Status hand_over(stage::Stage::Next next, bool durable);
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
     core::Status flush(bool durable);

@@ -127,9 +127,9 @@ bool OpenFile::open_engine()
     try {
         file_ = open_file();
     } catch (Error const& error) {
-        bool const marked =
-            error.code() == Errc::invalid_state;  // a log of the file is there: a dead job's, or our own
-        if (error.code() == Errc::setting || (marked && !staged_here(path_))) warn(error.what());
+        // A log of the file is there: a dead job's, or that of a program that is running, which is nobody's concern.
+        bool const left = error.code() == Errc::invalid_state && !stage::is_staged_now(path_);
+        if (error.code() == Errc::setting || left) warn(error.what());
         give_up(error.what());
         return false;
     }
@@ -142,9 +142,13 @@ bool OpenFile::open_engine()
     auto const& storage = state.storage;
     conditions_ = fmt::format("{} {} {} {} {} {}", static_cast<int>(state.mode), storage.name, storage.block_bytes,
                               storage.stripe_bytes, storage.stripe_count, settings::pack(state.settings));
-    if (!has_stage() || identify()) return true;
-    give_up(gone);
-    return false;
+    if (!has_stage()) return true;
+    if (!identify()) {
+        give_up(gone);
+        return false;
+    }
+    count_staged(+1);
+    return true;
 }
 
 /// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
@@ -154,7 +158,7 @@ std::int64_t OpenFile::identity() const
     auto* const target = api::Inside::shared(*file_)->target();
     struct stat found = {};
     if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
-    if (first_ && (found.st_ino != inode_ || found.st_dev != device_)) return no_match;
+    if (first_ && which_ != Which{found.st_dev, found.st_ino}) return no_match;
     return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
 }
 
@@ -204,14 +208,20 @@ OpenFile::Decision OpenFile::decide(Part const& part)
 /// Whether no rank wants the file left alone; asked once. Collective.
 bool OpenFile::agree_to_serve()
 {
-    if (!agreed_) {
-        seat_->settle(*bench_);
-        int refused = refusal_.empty() ? 0 : 1;
+    if (agreed_) return off_.empty();
+    agreed_ = true;
+    enum : int { refused = 1, staged = 2 };
+    int all = refusal_.empty() ? 0 : refused;
+    if (any_staged() && learn_which() && !staged_handles_of(*which_, this).empty()) all |= staged;
+    if (!alone_ || all == 0) seat_->settle(*bench_);
+    if (!alone_) {
         comm::Waiting const waiting("the other ranks' first access");
-        PMPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, bench_->comm);
-        if (refused != 0) off_ = refusal_.empty() ? "another rank's wish" : refusal_;
-        agreed_ = true;
+        PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_BOR, bench_->comm);
     }
+    if (all & refused)
+        off_ = refusal_.empty() ? "another rank's wish" : refusal_;
+    else if (all & staged)
+        off_ = "staged through another handle";
     return off_.empty();
 }
 
@@ -219,21 +229,34 @@ Outcome OpenFile::serve(Request const& request)
 {
     Within const within;
     watch(name(request.call).data());
-    if (first_handle_ && !first_handle_->has_stage()) first_handle_.reset();  // it was closed
-    if (first_handle_ && is_staged())
-        return request.direction == Direction::write ? write_staged(request, true) : read_over(request);
     if (is_staged()) {
         {
-            std::lock_guard const lock(log());
+            std::lock_guard const lock(log_);
             staging().advance();
         }
         if (request.direction == Direction::write) return write_staged(request, true);
         if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
+    } else if (overdue_) {
+        if (int const error = flush(false); error != MPI_SUCCESS) return {true, error, 0};
     }
+    int const late = has_stage() ? MPI_SUCCESS : hand_over(request.direction);
+    auto outcome = serve_together(request);
+    if (outcome.served && outcome.error == MPI_SUCCESS) outcome.error = late;
+    if (!outcome.served) outcome.late = late;
+    return outcome;
+}
+
+/// On the engine, with the other ranks, if all can. Collective.
+Outcome OpenFile::serve_together(Request const& request)
+{
     Part part;
     Decision decision;
     do {
-        if (decision.reopen) close_engine();
+        if (decision.reopen) {
+            if (int const error = has_stage() ? flush(false) : MPI_SUCCESS; error != MPI_SUCCESS)
+                return {true, error, 0};
+            close_engine();
+        }
         if (!agree_to_serve() || (!file_ && !open_engine())) {
             calls_.passed(request.call, off_);
             return {};

@@ -33,6 +33,16 @@ int answer(MPI_File file, Outcome const& outcome, MPI_Status* status)
     return outcome.told ? outcome.error : raise(file, outcome.error);
 }
 
+/// A call that the MPI library does. If it is collective, all ranks must come to it, also one on which something went
+/// wrong before, which hears of that afterwards.
+template <class PassOn>
+int pass_on_with(MPI_File file, int late, PassOn pass_on)
+{
+    Within const within;
+    auto const code = pass_on();
+    return code != MPI_SUCCESS ? code : raise(file, late);
+}
+
 /// A collective call: served, or passed on to the MPI library.
 template <class PassOn>
 int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn pass_on)
@@ -40,6 +50,7 @@ int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn
     if (auto const known = find(file)) {
         auto const outcome = known->serve(request);
         if (outcome.served) return answer(file, outcome, status);
+        return pass_on_with(file, outcome.late, pass_on);
     }
     Within const within;
     return pass_on();
@@ -60,6 +71,7 @@ int begin(MPI_File file, Request const& request, PassOn pass_on)
             known->split = outcome;
             return MPI_SUCCESS;
         }
+        return pass_on_with(file, outcome.late, pass_on);
     }
     Within const within;
     return pass_on();
@@ -113,22 +125,22 @@ int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_
     auto const known = find(file);
     if (!known) return pass_on();
     auto const outcome = known->serve_alone(request);
-    if (outcome.served) return reply(outcome);
-    auto const code = pass_on();
-    return code == MPI_SUCCESS && outcome.unlogged ? raise(file, known->note(*outcome.unlogged)) : code;
+    return outcome.served ? reply(outcome) : pass_on();
 }
 
-/// A nonblocking collective call: passed on unless it writes to a staged file, which takes no communication.
-template <class PassOn>
-int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on)
+/// A nonblocking collective call. It must not wait for other ranks: of a staged file, a write is logged and a read is
+/// that of one rank alone, `pass_on_alone` where the logs have nothing to do with it; else it is passed on.
+template <class PassOn, class PassOnAlone>
+int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on, PassOnAlone pass_on_alone)
 {
     auto const known = find(file);
     if (!known) return pass_on();
-    if (known->is_staged() && request.direction == Direction::write)
-        return answer_later(file, known->serve(request), handle);
-    known->passed(request.call);
-    auto const error = raise(file, known->flush(false));
-    return error != MPI_SUCCESS ? error : pass_on();
+    if (!known->is_staged()) {
+        known->passed(request.call);
+        return pass_on_with(file, known->hand_over(request.direction), pass_on);
+    }
+    auto const outcome = request.direction == Direction::write ? known->serve(request) : known->serve_alone(request);
+    return outcome.served ? answer_later(file, outcome, handle) : pass_on_alone();
 }
 
 /// An independent access at the shared pointer.
@@ -138,21 +150,21 @@ int shared(MPI_File file, Request const& request, PassOn pass_on)
     auto const known = find(file);
     if (!known) return pass_on();
     known->passed(request.call);
-    auto const before = known->before_shared(request.direction);
-    if (before.error != MPI_SUCCESS) return raise(file, before.error);
-    auto const code = pass_on();
-    bool const wrote = code == MPI_SUCCESS && request.direction == Direction::write;
-    return wrote ? raise(file, known->after_shared(before)) : code;
+    auto const error = known->hand_over(request.direction);
+    return error != MPI_SUCCESS ? raise(file, error) : pass_on();
 }
 
 /// A collective call that the MPI library does, on a file in which everything is.
 template <class PassOn>
 int after_flush(MPI_File file, bool durable, PassOn pass_on)
 {
-    if (auto const known = find(file))
-        if (auto const error = known->flush(durable); error != MPI_SUCCESS) return raise(file, error);
-    Within const within;
-    return pass_on();
+    int late = MPI_SUCCESS;
+    if (auto const known = find(file)) {
+        bool const together = known->has_stage();
+        late = known->flush(durable);
+        if (together && late != MPI_SUCCESS) return raise(file, late);
+    }
+    return pass_on_with(file, late, pass_on);
 }
 
 /// The same for a data access.
@@ -166,6 +178,9 @@ int ordered(MPI_File file, Request const& request, PassOn pass_on)
 int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file)
 {
     Within const within;
+    // A second handle finds what this process has staged: it may begin at the end of the file.
+    if (auto const other = name && any_staged() ? which(name) : std::nullopt)
+        for (auto const& known : staged_handles_of(*other, nullptr)) (void)known->hand_over(Direction::read);
     auto const code = originals().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;
     (void)remove(*file);  // a handle that was closed where we did not see it
@@ -224,7 +239,9 @@ int set_atomicity(MPI_File file, int atomic)
 {
     Within const within;
     auto const known = find(file);
+    bool const together = known && known->has_stage();
     auto const error = known ? known->flush(false) : MPI_SUCCESS;
+    if (together && error != MPI_SUCCESS) return raise(file, error);  // the mode stays
     auto const code = originals().mpi.File_set_atomicity(file, atomic);
     if (known && code == MPI_SUCCESS) known->set_atomicity(atomic != 0);
     return code != MPI_SUCCESS ? code : raise(file, error);
@@ -233,8 +250,10 @@ int set_atomicity(MPI_File file, int atomic)
 int get_size(MPI_File file, MPI_Offset* size)
 {
     Within const within;
-    auto const code = originals().mpi.File_get_size(file, size);
     auto const known = find(file);
+    if (known && !known->is_staged())
+        if (auto const error = known->hand_over(Direction::read); error != MPI_SUCCESS) return raise(file, error);
+    auto const code = originals().mpi.File_get_size(file, size);
     if (known && code == MPI_SUCCESS) *size = std::max(*size, static_cast<MPI_Offset>(known->staged_end()));
     return code;
 }
@@ -243,7 +262,7 @@ int seek(MPI_File file, MPI_Offset offset, int whence)
 {
     Within const within;
     if (auto const known = find(file); known && whence == MPI_SEEK_END)
-        if (auto const error = known->lengthen(); error != MPI_SUCCESS) return raise(file, error);
+        if (auto const error = known->hand_over(Direction::read); error != MPI_SUCCESS) return raise(file, error);
     return originals().mpi.File_seek(file, offset, whence);
 }
 
@@ -375,13 +394,15 @@ COLLECTIVE_END(write, const, ordered)
         (file, offset, buffer, count, type, request),                                                                 \
         nonblocking(                                                                                                  \
             file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,            \
-            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); })) \
-    TAKE_OVER(                                                                                                        \
-        File_i##WAY##_all##LARGE,                                                                                     \
-        (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),                    \
-        (file, buffer, count, type, request),                                                                         \
-        nonblocking(file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,           \
-                    [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); }))    \
+            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); },  \
+            [&] { return originals().mpi.File_i##WAY##_at##LARGE(file, offset, buffer, count, type, request); }))     \
+    TAKE_OVER(File_i##WAY##_all##LARGE,                                                                               \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),              \
+              (file, buffer, count, type, request),                                                                   \
+              nonblocking(                                                                                            \
+                  file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,             \
+                  [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },       \
+                  [&] { return originals().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))            \
     AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                             \
     AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                        \
     AT_SHARED_POINTER(WAY, WAY##_ordered, ordered, CONST, COUNT, LARGE, MPI_Status, status)                           \

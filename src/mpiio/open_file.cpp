@@ -1,6 +1,7 @@
 // OpenFile: opening, views, hints, closing. What a collective call does is in collective.cpp.
 #include "mpiio/open_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -104,7 +105,46 @@ Files& files()
     return all;
 }
 
+std::atomic<int> staged_files = 0;
+
+/// Tells the staged files whether this process has other handles of them. @pre all is locked
+void find_siblings(Files const& all)
+{
+    if (!any_staged()) return;
+    for (auto const& [handle, file] : all.map)
+        if (file->has_stage())
+            file->has_siblings(std::any_of(all.map.begin(), all.map.end(), [&file = file](auto const& other) {
+                return other.second != file && other.second->learn_which() == file->learn_which();
+            }));
+}
+
+extern "C" int tell_unclosed(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, void* /*state*/)
+{
+    for (auto const& [handle, file] : files().map) file->tell_unclosed();
+    return MPI_SUCCESS;
+}
+
+/// What is kept with MPI_COMM_SELF goes first in MPI_Finalize.
+void await_finalize()
+{
+    static int const key = [] {
+        int made = MPI_KEYVAL_INVALID;
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, tell_unclosed, &made, nullptr);
+        PMPI_Comm_set_attr(MPI_COMM_SELF, made, nullptr);
+        return made;
+    }();
+    (void)key;
+}
+
 }  // namespace
+
+std::optional<Which> which(std::string const& name)
+{
+    auto const path = path_of(name);
+    struct stat file = {};
+    if (::stat((path ? *path : name.substr(name.find(':') + 1)).c_str(), &file) != 0) return std::nullopt;
+    return Which{file.st_dev, file.st_ino};
+}
 
 std::shared_ptr<OpenFile> find(MPI_File handle)
 {
@@ -119,6 +159,7 @@ void enter(MPI_File handle, std::shared_ptr<OpenFile> file)
     auto& all = files();
     std::unique_lock const lock(all.mutex);
     all.map[handle] = std::move(file);
+    find_siblings(all);
 }
 
 std::shared_ptr<OpenFile> remove(MPI_File handle)
@@ -129,16 +170,24 @@ std::shared_ptr<OpenFile> remove(MPI_File handle)
     if (at == all.map.end()) return nullptr;
     auto file = std::move(at->second);
     all.map.erase(at);
+    find_siblings(all);
     return file;
 }
 
-std::shared_ptr<OpenFile> staged_here(std::string const& path)
+bool any_staged()
 {
+    return staged_files.load(std::memory_order_relaxed) > 0;
+}
+
+std::vector<std::shared_ptr<OpenFile>> staged_handles_of(Which const& file, OpenFile const* but)
+{
+    std::vector<std::shared_ptr<OpenFile>> handles;
+    if (!any_staged()) return handles;
     auto& all = files();
     std::shared_lock const lock(all.mutex);
-    for (auto const& [handle, file] : all.map)
-        if (file->has_stage() && stage::resolved(file->path_) == stage::resolved(path)) return file;
-    return nullptr;
+    for (auto const& [handle, known] : all.map)
+        if (known.get() != but && known->has_stage() && known->which_ == file) handles.push_back(known);
+    return handles;
 }
 
 void warn(std::string const& text)
@@ -186,12 +235,8 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     alone_ = ranks_ == 1;
     auto const path = path_of(name);
     path_ = absolute(path.value_or(name));
-    struct stat file = {};
-    if (first_ && ::stat(path_.c_str(), &file) == 0) {
-        device_ = file.st_dev;
-        inode_ = file.st_ino;
-    }
     auto const settings = environment();
+    if (first_ || any_staged() || (settings && settings->options.stage)) which_ = mpiio::which(path ? path_ : name);
     auto const patterns = settings ? settings->options.files : std::nullopt;
     if (!path) refusal_ = "a prefix of another file system";
     if (patterns && !matches(*patterns, path_)) refusal_ = "TAPIOCA_FILES";
@@ -214,12 +259,28 @@ void OpenFile::watch(char const* call)
 
 void OpenFile::start()
 {
-    if (alone_) first_handle_ = staged_here(path_);
-    if (first_handle_) return seat_->settle(*bench_);
     auto const settings = environment();
-    if (!settings || !settings->options.stage || !may_stage()) return;
+    if (!settings || !settings->options.stage) return;
     Within const within;
-    if (agree_to_serve()) (void)open_engine();
+    if (agree_to_serve() && may_stage()) (void)open_engine();
+}
+
+std::optional<Which> const& OpenFile::learn_which()
+{
+    if (!which_) which_ = mpiio::which(path_);
+    return which_;
+}
+
+/// After the engine has opened it, or before it closes it. Local.
+void OpenFile::count_staged(int change)
+{
+    if (!has_stage()) return;
+    staged_files += change;
+    if (change < 0) return;
+    await_finalize();
+    auto& all = files();
+    std::unique_lock const lock(all.mutex);
+    find_siblings(all);
 }
 
 OpenFile::~OpenFile()
@@ -310,6 +371,7 @@ void OpenFile::close_engine()
     if (!file_) return;
     account();
     bool const staged = has_stage();
+    count_staged(-1);
     try {
         file_->close();
     } catch (Error const& error) {  // some file systems tell only here that they could not keep the data

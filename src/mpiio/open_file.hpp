@@ -3,10 +3,12 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tapioca/tapioca.hpp>
 
@@ -36,9 +38,18 @@ struct Outcome {
     bool served = false;
     int error = MPI_SUCCESS;
     std::int64_t bytes = 0;
-    bool told = false;                             ///< the error is the MPI library's: its handler has been called
-    std::optional<pattern::Access> unlogged = {};  ///< of a write to be passed on: what to note() after it
+    bool told = false;       ///< the error is the MPI library's: its handler has been called
+    int late = MPI_SUCCESS;  ///< where it is to be passed on: an error of this rank's to be told after that
 };
+
+/// What makes two handles those of one file, whatever its names.
+struct Which {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    bool operator==(Which const&) const = default;
+};
+/// Of the file that the MPI library opens under this name; none if it is not there. Local.
+std::optional<Which> which(std::string const& name);
 
 class OpenFile {
 public:
@@ -72,51 +83,51 @@ public:
 
     /// Whether writes go to the log now. The same on all ranks.
     [[nodiscard]] bool is_staged() const;
+    /// Whether there is a log, used now or not. The same on all ranks.
+    [[nodiscard]] bool has_stage() const;
     /// An independent access of a staged file, which is served if it can be. Local.
     Outcome serve_alone(Request const& request);
-    /// Bytes were written past the log, or will be, and are newer than what this rank has in it. Local.
-    int note(pattern::Access const& access);
+    /// The MPI library, or the engine, is about to do something with the file past this process's logs of it, this
+    /// handle's or another's: brings what is in them into the file. Local.
+    int hand_over(Direction direction, bool durable = false);
     /// A collective call that the MPI library does is about to begin: brings everything into the file. Collective.
     int flush(bool durable);
     /// View or hints may have changed, here or elsewhere. Collective.
     int settle();
     /// Where the furthest byte that this rank has written ends. Local.
     [[nodiscard]] std::int64_t staged_end();
-    /// Makes the file as long as this rank knows it. Local.
-    int lengthen();
-    /// Around an independent access at the shared pointer, of which only the MPI library knows where it goes. Local.
-    struct Shared {
-        int error = MPI_SUCCESS;
-        MPI_Offset position = 0;
-    };
-    Shared before_shared(Direction direction);
-    int after_shared(Shared const& before);
+    /// How many other handles of the file this process has; while there are any, nothing stays in the log. Any thread.
+    void has_siblings(bool any) { siblings_ = any; }
+    /// The file, as far as this process knows it or can find out. Local.
+    std::optional<Which> const& learn_which();
+    /// Tells, as MPI ends, that a file with a log was never closed.
+    void tell_unclosed();
 
 private:
     struct Part;  ///< this rank's part in a request
     struct Decision;
 
-    [[nodiscard]] bool has_stage() const;
     [[nodiscard]] api::FileState& logged() const;
     [[nodiscard]] api::Staging& staging() const;
-    [[nodiscard]] std::mutex& log() const;
+    void count_staged(int change);
+    int hand_over_own(Direction direction, bool durable);
     [[nodiscard]] bool may_stage() const;
     [[nodiscard]] bool fits_stage() const;
     [[nodiscard]] bool identify();
     [[nodiscard]] File open_file();
     [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
+    Outcome serve_together(Request const& request);
     Outcome write_staged(Request const& request, bool collective);
     Outcome write_past_the_log(Request const& request, Part const& part);
-    int enter(pattern::Access const& access, bool collective);
+    int enter(pattern::Access const& access);
     Outcome read_over(Request const& request);
+    core::Result<std::int64_t> read_pieces(Recent::Found const& found, Part const& part);
     [[nodiscard]] bool concerns_log(Part const& part);
-    core::Status load(std::int64_t offset, std::span<std::byte> to);
     int flush_before(Request const& request);
-    core::Status spill(std::int64_t begin, std::int64_t end);
     void move_pointer(Request const& request, Part const& part);
     int failed(core::Failure const& failure);
     void tell(std::string const& text);
-    friend std::shared_ptr<OpenFile> staged_here(std::string const& path);
+    friend std::vector<std::shared_ptr<OpenFile>> staged_handles_of(Which const& file, OpenFile const* but);
 
     void watch(char const* call);
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
@@ -139,7 +150,7 @@ private:
     std::string path_;
     int amode_;
     MPI_Info hints_ = MPI_INFO_NULL;
-    std::uint64_t device_ = 0, inode_ = 0;  ///< on rank 0: what the MPI library opened
+    std::optional<Which> which_;  ///< what the MPI library opened; on rank 0, and where there are staged files
     int rank_ = 0, ranks_ = 1;
     bool first_ = false;  ///< this is rank 0
     bool alone_ = false;  ///< and the only one
@@ -160,9 +171,10 @@ private:
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
 
-    mutable std::mutex log_;                  ///< held while the log is used: threads may write at the same time
-    std::shared_ptr<OpenFile> first_handle_;  ///< of the same file, whose log is used: this one is of one rank alone
-    bool views_fit_ = false;                  ///< all ranks' views can be staged
+    mutable std::mutex log_;              ///< held while the log is used: threads may write at the same time
+    std::atomic<bool> siblings_ = false;  ///< this process has another handle of the file
+    bool views_fit_ = false;              ///< all ranks' views can be staged
+    bool overdue_ = false;                ///< a flush has failed, on all ranks
     Recent recent_;
     int late_ = MPI_SUCCESS;  ///< what went wrong where no call could say so, for close()
     bool told_ = false;       ///< that a flush failed
@@ -172,8 +184,11 @@ private:
 std::shared_ptr<OpenFile> find(MPI_File handle);
 void enter(MPI_File handle, std::shared_ptr<OpenFile> file);
 std::shared_ptr<OpenFile> remove(MPI_File handle);
-/// The handle through which this process has the file open with a stage, if it has.
-std::shared_ptr<OpenFile> staged_here(std::string const& path);
+/// The handles, other than `but`, through which this process has the file open with a stage. Cheap if there are no
+/// staged files at all.
+std::vector<std::shared_ptr<OpenFile>> staged_handles_of(Which const& file, OpenFile const* but);
+/// Whether this process has staged files.
+bool any_staged();
 
 /// Whether the environment, which is the same for all ranks, turns everything off; a bad setting does, and is told
 /// once.

@@ -36,4 +36,16 @@ private:
     std::size_t next_ = 0;
 };
 
+/// Calls visit(offset, length, place in the buffer) for every piece.
+template <class Visit>
+void each_piece(Recent::Found const& found, Visit const& visit)
+{
+    for (auto const& layout : found.variable.layouts()) {
+        pattern::Cursor cursor(layout);
+        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+            for (std::int64_t i = 0; i < run.count; ++i)
+                visit(found.shift + run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
+    }
+}
+
 }  // namespace tapioca::mpiio

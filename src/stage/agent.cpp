@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <unistd.h>
+
 #include "stage/merge.hpp"
 
 namespace tapioca::stage {
@@ -167,6 +169,7 @@ void Agent::enter(Reference reference)
 {
     auto const request = sources_[reference.source]->request_at(reference.at);
     if (!request) return;
+    if (request->gone()) return forget(reference);
     reference.epoch = request->note.epoch;
     pattern::Cursor cursor(request->layout);
     while (cursor.position() != pattern::no_offset) {
@@ -177,6 +180,23 @@ void Agent::enter(Reference reference)
         block.requests.push_back(reference);
         if (block.bytes >= wish_.block_bytes) candidates_.push_back(number);
     }
+}
+
+/// Its rank has handed over what it had, and may have written something newer to the target since.
+void Agent::forget(Reference const& reference)
+{
+    for (auto& [number, block] : blocks_) {
+        auto const forgotten = std::erase_if(block.requests, [&](Reference const& known) {
+            return known.source == reference.source && known.rank == reference.rank;
+        });
+        if (forgotten > 0) block.drained = 0;
+    }
+}
+
+bool Agent::overflows() const
+{
+    return std::any_of(wish_.beside.begin(), wish_.beside.end(),
+                       [](Place const& place) { return ::access(place.meta().c_str(), F_OK) == 0; });
 }
 
 /// Drains a block, if one is complete. True if there may be more.
@@ -200,6 +220,7 @@ bool Agent::drain(std::int64_t number, Block& block)
 {
     Lock const lock(wish_.logs.front().directory);
     (void)follow();
+    if (overflows()) return false;
     auto const begin = number * wish_.block_bytes;
     auto const end = begin + wish_.block_bytes;
     std::sort(block.requests.begin(), block.requests.end(),

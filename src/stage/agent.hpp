@@ -24,6 +24,7 @@ class Agent {
 public:
     struct Wish {
         std::vector<Place> logs;
+        std::vector<Place> beside;     ///< where they go on when their tier is full: then all is the flush's
         std::int64_t block_bytes = 0;  ///< blocks of the target that are written whole
         std::uint64_t rate = 0;        ///< bytes a second; 0: as fast as it goes
     };
@@ -61,6 +62,8 @@ private:
     void run();
     bool follow();
     void enter(Reference reference);
+    void forget(Reference const& reference);
+    [[nodiscard]] bool overflows() const;
     bool drain_one();
     bool drain(std::int64_t number, Block& block);
     void keep_rate(std::int64_t bytes);

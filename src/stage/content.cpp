@@ -46,7 +46,7 @@ core::Result<Mapped> map_file(Descriptor& file, std::string const& path)
 
 }  // namespace
 
-core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
+core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, Image::Cursor const& from)
 {
     auto log = std::make_shared<Log>();
     log->place = place;
@@ -76,21 +76,25 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
         Stream stream;
         stream.log = log.get();
         stream.rank = rank;
-        Image::Cursor cursor;
+        stream.from = from;
+        auto cursor = from;
         std::string what;
         for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
+            if (entry.flags & flag_gone) {
+                forget_before(stream, cursor);
+                continue;
+            }
             if (entry.epoch <= after_) continue;
-            if (!(entry.flags & flag_gone) && !log->data_of(entry)) {
+            if (!log->data_of(entry)) {
                 stream.sound = cursor.entries - 1;
                 what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
                 break;
             }
             if (cursor.entries % entries_a_mark == 0) stream.marks.push_back({entry.epoch, cursor});
-            ++requests_;
-            any_gone_ = any_gone_ || (entry.flags & flag_gone);
-            bytes_ += entry.data_bytes;
+            ++stream.requests;
+            stream.bytes += entry.data_bytes;
         }
         if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
         stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
@@ -103,12 +107,36 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks)
     return {};
 }
 
+/// Its rank has handed over all that comes before `cursor`, also what is in the log that this one goes on from.
+void Content::forget_before(Stream& stream, Image::Cursor const& cursor)
+{
+    for (auto& before : streams_)
+        if (before.rank == stream.rank) before.sound = before.requests = before.bytes = 0;
+    stream.from = cursor;
+    stream.marks.clear();
+    stream.requests = stream.bytes = 0;
+}
+
+std::uint64_t Content::requests() const
+{
+    std::uint64_t sum = 0;
+    for (auto const& stream : streams_) sum += stream.requests;
+    return sum;
+}
+
+std::uint64_t Content::bytes() const
+{
+    std::uint64_t sum = 0;
+    for (auto const& stream : streams_) sum += stream.bytes;
+    return sum;
+}
+
 template <class Visit>
 void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
 {
     struct Walk {
         Stream stream;
-        Image::Cursor cursor = {};
+        Image::Cursor cursor;
         std::span<std::byte const> bytes = {};
         Entry entry = {};
         bool done = false;
@@ -124,7 +152,7 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
     first = std::max(first, after_ + 1);
     std::vector<Walk> walks;
     for (auto const& stream : streams_) {
-        Walk walk{stream};
+        Walk walk{stream, stream.from};
         auto const mark = std::partition_point(stream.marks.begin(), stream.marks.end(),
                                                [&](auto const& m) { return m.epoch < first; });
         if (mark != stream.marks.begin()) walk.cursor = std::prev(mark)->cursor;
@@ -159,12 +187,9 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
     if (!read_back_.empty() && read_back_.data() < base) base = read_back_.data();
     Merge merge(base);
-    merge.expect(requests_);
-    // What went to the target only is newer than all that the rank had there, also if that was in a later epoch.
-    auto const until = any_gone_ && !has_read_ ? UINT64_MAX - 1 : last;
-    each(first, until, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+    merge.expect(requests());
+    each(first, last, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
         auto const* const data = data_to_write(bytes, entry, stream);
-        if (entry.epoch > last && !(entry.flags & flag_gone)) return;
         if (data && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
         auto request = decode(bytes, stream.log->image->seed());
@@ -195,7 +220,7 @@ std::byte const* Content::data_to_write(std::span<std::byte const> bytes, Entry 
 {
     if (entry.flags == 0) return stream.log->data_of(entry);
     if (auto const at = read_at_.find(bytes.data()); at != read_at_.end()) return read_back_.data() + at->second;
-    return again_ && !(entry.flags & flag_gone) ? stream.log->data_of(entry) : nullptr;
+    return again_ ? stream.log->data_of(entry) : nullptr;
 }
 
 core::Status Content::read_back(target::Target& target)
@@ -226,7 +251,6 @@ core::Status Content::read_back(target::Target& target)
         read_at_[entry_bytes.data()] = at;
         at += entry.data_bytes;
     });
-    has_read_ = true;
     return status;
 }
 
@@ -235,7 +259,7 @@ std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> cons
     std::vector<std::string> bad;
     for (auto& stream : streams_) {
         auto const& log = *stream.log;
-        Image::Cursor cursor;
+        auto cursor = stream.from;
         std::string what;
         while (cursor.entries < stream.sound) {
             auto const bytes = log.image->next(stream.rank, cursor, what);
@@ -248,7 +272,7 @@ std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> cons
                 bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
                                           request.error().text));
                 stream.sound = number;
-            } else if (!request->gone() && checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
+            } else if (checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
                                           log.place.data(), stream.rank, number, entry.data_bytes, entry.position));
                 stream.sound = number;

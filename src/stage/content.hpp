@@ -26,9 +26,10 @@ struct Batch {
 
 class Content {
 public:
-    /// Adds `ranks`' requests of the log at `place`; of all ranks, if none is named. A request that cannot be read is
-    /// told by damage(), and those of its rank behind it are left out.
-    core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {});
+    /// Adds `ranks`' requests of the log at `place`, from `from` on; of all ranks, if none is named. A request that
+    /// cannot be read is told by damage(), and those of its rank behind it are left out; so are those that the rank
+    /// has handed over to the target.
+    core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {}, Image::Cursor const& from = {});
     /// Leaves out what is of that epoch or before.
     void after(std::uint64_t epoch) { after_ = epoch; }
 
@@ -50,8 +51,8 @@ public:
 
     /// What went to the target at once cannot be relied on there.
     [[nodiscard]] bool tainted() const { return tainted_; }
-    [[nodiscard]] std::uint64_t requests() const { return requests_; }
-    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t requests() const;
+    [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
 
 private:
@@ -59,7 +60,10 @@ private:
     struct Stream {
         Log const* log;
         std::uint32_t rank;
+        Image::Cursor from = {};           ///< what is before that is void
         std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
+        std::uint64_t requests = 0;
+        std::uint64_t bytes = 0;
         struct Mark {
             std::uint64_t epoch;  ///< of the entry before
             Image::Cursor cursor;
@@ -70,21 +74,18 @@ private:
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
 
+    void forget_before(Stream& stream, Image::Cursor const& cursor);
     [[nodiscard]] std::byte const* data_to_write(std::span<std::byte const> bytes, Entry const& entry,
                                                  Stream const& stream) const;
 
     std::vector<std::shared_ptr<Log>> logs_;
     std::vector<Stream> streams_;
     std::uint64_t after_ = 0;
-    std::uint64_t requests_ = 0;
-    std::uint64_t bytes_ = 0;
     std::vector<std::string> damage_;
-    bool any_gone_ = false;
     bool tainted_ = false;
-    std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
-    bool again_ = false;                   ///< stored requests are written again
-    bool has_read_ = false;                ///< or read from the target
-    std::vector<std::byte> read_back_;
+    std::map<std::uint32_t, bool> whole_;                   ///< by rank: nothing is missing so far
+    bool again_ = false;                                    ///< stored requests are written again
+    std::vector<std::byte> read_back_;                      ///< or read from the target
     std::unordered_map<void const*, std::size_t> read_at_;  ///< by entry: its place in read_back_
 };
 

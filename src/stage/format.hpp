@@ -63,7 +63,8 @@ struct Counters {
     std::int64_t begin;              ///< of the file, the first byte that a request in the log has; a hint
     std::int64_t end;                ///< and where the last one ends
     std::uint64_t tainted;           ///< not 0: what went to the target at once may be overwritten there
-    std::byte reserved[72];
+    std::uint64_t appended;          ///< grows with every entry, also with those beside the target
+    std::byte reserved[64];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 
@@ -93,7 +94,7 @@ enum class Kind : std::uint8_t {
     layout = 3,      ///< loops and a list, in bytes: what views and lists of extents become
 };
 inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes went to the target as well, at once
-inline constexpr std::uint8_t flag_gone = 2;    ///< they went to the target only: what the rank had there is no more
+inline constexpr std::uint8_t flag_gone = 2;    ///< no request: all that the rank had before it is in the target
 
 /// The beginning of an entry; that of a contiguous request is no more than this.
 struct Entry {

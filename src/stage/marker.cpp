@@ -131,11 +131,19 @@ bool has_marker(std::string const& target)
     return ::lstat(marker_path(target).c_str(), &found) == 0;
 }
 
+bool is_staged_now(std::string const& target)
+{
+    auto const file = open_private(marker_path(target), false);
+    return file && is_held(*file);
+}
+
 std::string what_to_do(std::string const& target)
 {
+    if (is_staged_now(target))
+        return fmt::format("{}: a program that is running, perhaps this one, has it open with a stage", target);
     return fmt::format(
         "{} says that staged data is still in a log: run `tapioca log recover {}`, or `tapioca log "
-        "discard {}` to lose it; or another job has the file open",
+        "discard {}` to lose it",
         marker_path(target), target, target);
 }
 

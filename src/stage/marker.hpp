@@ -36,6 +36,8 @@ std::string marker_path(std::string const& target);
 bool has_marker(std::string const& target);
 /// What to tell people who find one.
 std::string what_to_do(std::string const& target);
+/// Whether a program that is running has the file open with a stage, as far as locks tell.
+bool is_staged_now(std::string const& target);
 
 core::Result<Marker> read_marker(std::string const& target);
 /// Makes the marker. Fails if there is one. `durable`: even if the machine stops.

@@ -4,7 +4,7 @@
 
 namespace tapioca::stage {
 
-Neighbours::Range Neighbours::range()
+Neighbours::State Neighbours::state()
 {
     if (first_pages_.empty())
         for (auto const& log : logs_) {
@@ -13,13 +13,14 @@ Neighbours::Range Neighbours::range()
             if (!file) continue;
             if (auto page = Mapped::of(file->get(), 0, head_bytes, false)) first_pages_.push_back(std::move(*page));
         }
-    Range range{pattern::no_offset, 0};
+    State state{pattern::no_offset, 0, 0};
     for (auto const& page : first_pages_) {
         auto const* const counters = reinterpret_cast<Counters const*>(page.data() + sizeof(Head));
-        range.begin = std::min(range.begin, __atomic_load_n(&counters->begin, __ATOMIC_ACQUIRE));
-        range.end = std::max(range.end, __atomic_load_n(&counters->end, __ATOMIC_ACQUIRE));
+        state.appended += __atomic_load_n(&counters->appended, __ATOMIC_ACQUIRE);
+        state.begin = std::min(state.begin, __atomic_load_n(&counters->begin, __ATOMIC_ACQUIRE));
+        state.end = std::max(state.end, __atomic_load_n(&counters->end, __ATOMIC_ACQUIRE));
     }
-    return range;
+    return state;
 }
 
 core::Result<std::shared_ptr<Content>> Neighbours::content() const

@@ -19,12 +19,13 @@ public:
     Neighbours() = default;
     explicit Neighbours(std::vector<Log> logs) : logs_(std::move(logs)) {}
 
-    struct Range {
-        std::int64_t begin;
-        std::int64_t end;
+    /// What others tell without being asked. Cheap after the first time.
+    struct State {
+        std::int64_t begin;      ///< no byte that others have is before it
+        std::int64_t end;        ///< or behind it
+        std::uint64_t appended;  ///< another number whenever somebody has appended something
     };
-    /// From the first to behind the last byte that others have. Cheap after the first time.
-    [[nodiscard]] Range range();
+    [[nodiscard]] State state();
     /// All that is in the logs now, this rank's own among them.
     core::Result<std::shared_ptr<Content>> content() const;
 

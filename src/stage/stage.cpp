@@ -81,6 +81,7 @@ core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
     }
     auto status = to(*overflow_);
     if (status) ++totals.overflow;
+    if (status) writer_.tell_appended();
     return status;
 }
 
@@ -105,6 +106,8 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     ++totals.requests;
     totals.bytes += write.variable.bytes();
     ++totals.through;
+    bool const all_written = written_.entries == entries();
+    settled_ = false;
     if (auto status = through(); !status) return status;
     widen(write);
     // Else older bytes of the log would win at the next flush.
@@ -112,14 +115,58 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     auto status = append([&](Writer& writer) {
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });
+    if (status && all_written) written_ = mark();
     return status && durable_ == Durable::write ? sync() : status;
 }
 
-core::Status Stage::forget(pattern::Variable const& variable, std::int64_t shift)
+/// Pieces that follow each other in the file go with one call.
+static core::Status write_all(target::Target& target, Overlay const& overlay)
 {
-    if (empty()) return {};
-    auto const epoch = enter(epoch_ + 2);
-    return append([&](Writer& writer) { return writer.append_gone(variable, shift, epoch); });
+    constexpr std::size_t most = 512;
+    core::Status status;
+    std::vector<iovec> pieces;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    auto const write = [&] {
+        if (status && !pieces.empty()) status = target.write(begin, pieces);
+        pieces.clear();
+    };
+    overlay.look(0, pattern::no_offset, [&](std::int64_t offset, std::int64_t length, std::byte const* data) {
+        if (offset != end || pieces.size() == most) write();
+        if (pieces.empty()) begin = offset;
+        pieces.push_back({const_cast<std::byte*>(data), static_cast<std::size_t>(length)});
+        end = offset + length;
+    });
+    write();
+    return status;
+}
+
+core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
+{
+    if (written_.entries != entries()) {
+        auto found = content_since(written_);
+        if (!found) return tl::unexpected(found.error());
+        taint();  // what others have written to the target at once may be newer
+        if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
+        written_ = mark();
+        settled_ = false;
+    }
+    bool const settle = lasting && !settled_;
+    if (settle)
+        if (auto status = target.sync(); !status) return status;
+    if (next == Next::write && void_.entries != entries()) {
+        auto const epoch = enter(epoch_);
+        auto status = append([&](Writer& writer) { return writer.append_gone(begin_, end_, epoch); });
+        if (!status) return status;
+        void_ = written_ = mark();
+        begin_ = pattern::no_offset;
+        end_ = 0;
+        if (writer_.head().mapping == Mapping::process) writer_.tell_no_range();
+    }
+    if (settle)
+        if (auto status = sync(); !status) return status;
+    if (settle) settled_ = true;
+    return {};
 }
 
 bool Stage::take_warning()
@@ -143,44 +190,50 @@ core::Status Stage::remove(bool first)
     return status ? beside : status;
 }
 
+Stage::Mark Stage::mark() const
+{
+    return {writer_.cursor(), overflow_ ? overflow_->cursor() : Image::Cursor(), entries()};
+}
+
 core::Result<std::shared_ptr<Content>> Stage::content() const
 {
+    return content_since(void_);
+}
+
+core::Result<std::shared_ptr<Content>> Stage::content_since(Mark const& mark) const
+{
     auto content = std::make_shared<Content>();
-    if (auto status = content->add(writer_.place(), {writer_.rank()}); !status) return tl::unexpected(status.error());
+    if (auto status = content->add(writer_.place(), {writer_.rank()}, mark.log); !status)
+        return tl::unexpected(status.error());
     if (auto status = writer_.check_place(); !status) return tl::unexpected(status.error());
     if (overflow_)
-        if (auto status = content->add(overflow_place_); !status) return tl::unexpected(status.error());
+        if (auto status = content->add(overflow_place_, {}, mark.beside); !status)
+            return tl::unexpected(status.error());
     if (!content->damage().empty()) return core::fail(Errc::io, content->damage().front());
     return content;
 }
 
-Neighbours::Range Stage::range()
+Stage::Range Stage::range()
 {
-    auto range = neighbours_.range();
-    return {std::min(range.begin, begin_), std::max(range.end, end_)};
+    auto const others = neighbours_.state();
+    return {std::min(others.begin, begin_), std::max(others.end, end_)};
 }
 
-core::Status Stage::look(std::int64_t begin, std::int64_t end, Visit const& visit)
+core::Result<Overlay const*> Stage::overlay(std::int64_t begin, std::int64_t end)
 {
-    auto const around = neighbours_.range();
-    bool const others = end > around.begin && begin < around.end;
-    if (!others && (empty() || end <= begin_ || begin >= end_)) return {};
-    // What others append is not known without looking.
-    if (others || looked_at_ != entries()) {
-        auto found = others ? neighbours_.content() : content();
-        if (!found) return tl::unexpected(found.error());
-        seen_ = std::move(*found);
-        seen_batch_ = seen_->batch(0, UINT64_MAX - 1);
-        looked_at_ = others ? UINT64_MAX : entries();
-    }
-    for (auto const& layout : seen_batch_.variables.front()->layouts()) {
-        pattern::Cursor cursor(layout);
-        cursor.seek(begin);
-        for (pattern::Run run; cursor.next(end, run);)
-            for (std::int64_t i = 0; i < run.count; ++i)
-                visit(run.offset + i * run.stride, run.length, seen_batch_.data + run.buffer + i * run.buffer_stride);
-    }
-    return {};
+    auto const around = neighbours_.state();
+    bool const all = end > around.begin && begin < around.end;
+    bool const known = overlay_ && seen_entries_ == entries() && (seen_all_ || !all) &&
+                       (!seen_all_ || seen_neighbours_ == around.appended);
+    if (known) return &*overlay_;
+    auto found = all ? neighbours_.content() : content();
+    if (!found) return tl::unexpected(found.error());
+    overlay_.emplace(std::move(*found));
+    seen_entries_ = entries();
+    seen_neighbours_ = around.appended;
+    seen_all_ = all;
+    ++totals.overlays;
+    return &*overlay_;
 }
 
 core::Status Stage::sync()
@@ -193,9 +246,9 @@ core::Status Stage::sync()
 
 core::Status Stage::reset(bool empty)
 {
-    seen_.reset();
-    seen_batch_ = {};
-    looked_at_ = UINT64_MAX;
+    overlay_.reset();
+    void_ = written_ = {};
+    settled_ = true;
     begin_ = pattern::no_offset;
     end_ = 0;
     core::Status status;

@@ -12,6 +12,7 @@
 
 #include "stage/content.hpp"
 #include "stage/neighbours.hpp"
+#include "stage/overlay.hpp"
 #include "stage/writer.hpp"
 
 namespace tapioca::stage {
@@ -46,11 +47,15 @@ public:
     /// Logs a request that `through` writes to the target as well, because others should see it at once.
     core::Status write_through(Write const& write, std::function<core::Status()> const& through);
 
-    /// Somebody wrote there past the log: what this rank had is no more.
-    core::Status forget(pattern::Variable const& variable, std::int64_t shift);
+    /// What somebody is about to do with the target past the log.
+    enum class Next { read, write };
+    /// Writes what this rank has in the log to the target. Before a write it then is void: no flush, recovery or agent
+    /// brings these bytes back. Before a read it stays, so that a flush still knows its order among other ranks'
+    /// requests. `lasting`: the target's devices have it first, and the log's know of it.
+    core::Status hand_over(target::Target& target, Next next, bool lasting);
 
     [[nodiscard]] bool empty() const { return entries() == 0; }
-    /// From the first to behind the last byte that is in the log.
+    /// From the first to behind the last byte that is in the log and was not handed over.
     [[nodiscard]] std::int64_t begin() const { return begin_; }
     [[nodiscard]] std::int64_t end() const { return end_; }
     /// Whether its tier became full for the first time just now, for a warning.
@@ -61,13 +66,17 @@ public:
     /// What is in the log. The view stays valid until reset().
     core::Result<std::shared_ptr<Content>> content() const;
 
-    /// Other ranks of this node, whose bytes look() finds, too.
+    /// Other ranks of this node, whose bytes overlay() has, too.
     void meet(Neighbours neighbours) { neighbours_ = std::move(neighbours); }
-    /// From the first to behind the last byte that is in a log of this node.
-    [[nodiscard]] Neighbours::Range range();
-    /// Where the bytes of [begin, end) are that are in a log of this node: visits pieces (offset, length, data).
-    using Visit = std::function<void(std::int64_t offset, std::int64_t length, std::byte const* data)>;
-    core::Status look(std::int64_t begin, std::int64_t end, Visit const& visit);
+    /// No byte that is in a log of this node is outside of it.
+    struct Range {
+        std::int64_t begin;
+        std::int64_t end;
+    };
+    [[nodiscard]] Range range();
+    /// What is in the logs of this node now, at least of [begin, end). Kept until one of them changes; valid until the
+    /// next call that is not const.
+    core::Result<Overlay const*> overlay(std::int64_t begin, std::int64_t end);
 
     core::Status sync();
     /// All was flushed. `empty` on the rank that empties a shared log, before the others.
@@ -83,6 +92,7 @@ public:
         std::uint64_t bytes = 0;
         std::uint64_t through = 0;   ///< of these, written to the target at once
         std::uint64_t overflow = 0;  ///< and logged beside the target, since the tier was full
+        std::uint64_t overlays = 0;  ///< how often the logs were looked through for an independent read
         double seconds = 0;
     };
     Totals totals;
@@ -94,6 +104,14 @@ private:
     /// Has the request appended to the log, wherever there is room.
     core::Status append(std::function<core::Status(Writer&)> const& to);
     [[nodiscard]] core::Result<Writer> go_on_beside() const;
+    /// A place in the log and in its continuation beside the target.
+    struct Mark {
+        Image::Cursor log;
+        Image::Cursor beside;
+        std::uint64_t entries = 0;
+    };
+    [[nodiscard]] Mark mark() const;
+    core::Result<std::shared_ptr<Content>> content_since(Mark const& mark) const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
     /// A request's epoch, no earlier than that of this rank's request before it.
@@ -112,10 +130,14 @@ private:
 
     Neighbours neighbours_;
 
-    // what look() found out, as of so many entries of this rank
-    std::uint64_t looked_at_ = UINT64_MAX;
-    std::shared_ptr<Content> seen_;
-    Batch seen_batch_;
+    Mark void_;            ///< what is before it was handed over for good
+    Mark written_;         ///< what is before it is in the target
+    bool settled_ = true;  ///< so it is on the target's devices, and the log's know of it
+
+    std::optional<Overlay> overlay_;
+    std::uint64_t seen_entries_ = 0;     ///< of this rank, in the overlay
+    std::uint64_t seen_neighbours_ = 0;  ///< their state
+    bool seen_all_ = false;              ///< the overlay has the neighbours' requests
 };
 
 }  // namespace tapioca::stage

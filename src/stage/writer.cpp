@@ -70,7 +70,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, {}};
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, 0, {}};
     return writer;
 }
 
@@ -245,6 +245,8 @@ core::Status Writer::append(pattern::Variable const& variable, std::int64_t shif
         at += bytes;
         ++entries_;
     }
+    last_epoch_ = note.epoch;
+    tell_appended();
     return {};
 }
 
@@ -267,12 +269,13 @@ core::Status Writer::append_stored(pattern::Variable const& variable, std::int64
     return append(variable, shift, data, note);
 }
 
-core::Status Writer::append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch)
+core::Status Writer::append_gone(std::int64_t begin, std::int64_t end, std::uint64_t epoch)
 {
+    Extent const range{begin, end - begin};
     Note note;
     note.epoch = epoch;
     note.flags = flag_gone;
-    return append(variable, shift, nullptr, note);
+    return append(pattern::Variable::from_extents(0, {&range, 1}), 0, nullptr, note);
 }
 
 void Writer::taint()
@@ -287,6 +290,24 @@ void Writer::tell_range(std::int64_t begin, std::int64_t end)
     std::atomic_ref const last(counters.end);
     for (auto now = first.load(); begin < now && !first.compare_exchange_weak(now, begin);) {}
     for (auto now = last.load(); end > now && !last.compare_exchange_weak(now, end);) {}
+}
+
+void Writer::tell_no_range()
+{
+    auto& counters = counters_in(first_page_);
+    std::atomic_ref(counters.begin).store(pattern::no_offset);
+    std::atomic_ref(counters.end).store(0);
+}
+
+void Writer::tell_appended()
+{
+    std::atomic_ref(counters_in(first_page_).appended).fetch_add(1);
+}
+
+Image::Cursor Writer::cursor() const
+{
+    if (blocks_ == 0) return {};
+    return {blocks_ - 1, block_at_, entries_, last_epoch_};
 }
 
 core::Status Writer::sync(bool parent)
@@ -309,7 +330,7 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
 {
     block_ = {};
     window_ = {};
-    window_begin_ = block_at_ = blocks_ = entries_ = used_ = 0;
+    window_begin_ = block_at_ = blocks_ = entries_ = used_ = last_epoch_ = 0;
     data_at_ = data_end_ = 0;
     ++head_.generation;
     head_.epoch = epoch;

@@ -8,6 +8,7 @@
 #include "pattern/variable.hpp"
 #include "stage/files.hpp"
 #include "stage/format.hpp"
+#include "stage/image.hpp"
 
 namespace tapioca::stage {
 
@@ -31,14 +32,20 @@ public:
     /// The same for a request whose bytes went to the target at once.
     core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
                                std::uint64_t epoch, std::uint32_t number);
-    /// Notes that the target has newer bytes there than this rank's log, which are not known here.
-    core::Status append_gone(pattern::Variable const& variable, std::int64_t shift, std::uint64_t epoch);
+    /// Notes that all this rank has appended so far, from `begin` to `end` in the file, is in the target, and void.
+    core::Status append_gone(std::int64_t begin, std::int64_t end, std::uint64_t epoch);
     /// See Counters::tainted; until it is emptied.
     void taint();
     /// Appends nothing any more.
     void give_up() { broken_ = true; }
     /// Tells other processes, without delay, that requests reach from `begin` to `end`.
     void tell_range(std::int64_t begin, std::int64_t end);
+    /// That there are none any more. @pre nobody shares the log
+    void tell_no_range();
+    /// Tells them that something was appended elsewhere.
+    void tell_appended();
+    /// Behind the last entry.
+    [[nodiscard]] Image::Cursor cursor() const;
     /// Makes what was appended survive the machine. `parent`: the new names as well.
     core::Status sync(bool parent);
     /// Empties the log. Where several share it, the first user does so with `empty`, then the others without.
@@ -86,6 +93,7 @@ private:
     Mapped block_;       ///< the block of NAME.meta that is being filled
     std::uint64_t block_at_ = 0;
     std::uint64_t blocks_ = 0;
+    std::uint64_t last_epoch_ = 0;
 
     std::uint64_t data_at_ = 0;  ///< the next free byte of what this rank was dealt of NAME.data
     std::uint64_t data_end_ = 0;

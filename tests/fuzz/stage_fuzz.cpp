@@ -23,7 +23,8 @@ struct Said {
 /// What there is in an image, up to the first damage of each rank.
 struct Told {
     std::vector<Said> all;    ///< whatever is readable
-    std::vector<Said> sound;  ///< what has its data, too
+    std::vector<Said> sound;  ///< what has its data, too, and was not handed over to the target
+    std::size_t lost = 0;     ///< how many have not
     bool small = true;        ///< enough to look at every byte
 };
 
@@ -40,17 +41,32 @@ Told listen(stage::Image const& image, fuzz::LogImage const& log)
         stage::Image::Cursor cursor;
         std::string damage;
         bool sound = true;
+        bool missing = false;
+        std::vector<Said> live;
+        std::size_t lost = 0;
         for (auto entry = image.next(rank, cursor, damage); !entry.empty(); entry = image.next(rank, cursor, damage)) {
             auto request = stage::decode(entry, image.seed());
             if (!request) break;
             auto const& note = request->note;
             told.all.push_back({rank, *request});
-            sound = sound && (request->gone() ||
-                              (has_data(log, note) && stage::checksum_of(log.data.data() + note.position,
-                                                                         note.data_bytes) == note.data_checksum));
             bytes += std::min<std::uint64_t>(note.data_bytes, 1 << 20);
-            if (sound) told.sound.push_back({rank, std::move(*request)});
+            if (request->gone()) {
+                if (missing) continue;
+                live.clear();
+                lost = 0;
+                sound = true;
+                continue;
+            }
+            missing = missing || !has_data(log, note);
+            sound = sound && !missing &&
+                    stage::checksum_of(log.data.data() + note.position, note.data_bytes) == note.data_checksum;
+            if (sound)
+                live.push_back({rank, std::move(*request)});
+            else
+                ++lost;
         }
+        told.sound.insert(told.sound.end(), live.begin(), live.end());
+        told.lost += lost;
     }
     told.small = bytes <= 4000;
     return told;
@@ -87,8 +103,7 @@ void check_content(stage::Place const& place, Told const& told, fuzz::LogImage c
     for (auto const& what : content.damage()) fuzz::claim_one_line(what);
     auto const bad = content.verify();
     for (auto const& what : bad) fuzz::claim_one_line(what);
-    auto const lost = told.all.size() - told.sound.size();
-    claim(lost == 0 || !bad.empty() || !content.damage().empty(), "what cannot be used is told");
+    claim(told.lost == 0 || !bad.empty() || !content.damage().empty(), "what cannot be used is told");
     if (!told.small) return;
     auto const range = content.epochs();
     auto const batch = content.batch(range.first, range.last);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -347,6 +348,180 @@ void handles_of_one_rank()
     require_part(read_file("one rank"), rank * region, wanted, "what both wrote");
 }
 
+/// A second handle, of this rank alone, beside the staged one. What is done through it stays, in the program's order.
+struct Second {
+    Second(std::string const& called, std::size_t staged) : name(called), old(noise(staged, 1)), file(open_file(called))
+    {
+        write_at_all(file, base, old);
+        right(MPI_File_open(MPI_COMM_SELF, name.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &alone), "open alone");
+    }
+    /// Closes both, and looks whether the file has `bytes` at `at` of this rank's region, and else what was staged.
+    void finish(MPI_Offset at, Bytes const& bytes)
+    {
+        right(MPI_File_close(&alone), "close alone");
+        close_file(file);
+        put(old, at, bytes);
+        require_part(read_file(name), base, old, name);
+    }
+    std::string name;
+    Bytes old;
+    MPI_File file;
+    MPI_File alone = MPI_FILE_NULL;
+    MPI_Offset base = rank * region;
+};
+
+void second_handle_in_atomic_mode()
+{
+    Second second("second atomic", 100'000);
+    right(MPI_File_set_atomicity(second.alone, 1), "set_atomicity");
+    auto const bytes = noise(5000, 2);
+    write_at(second.alone, second.base + 1000, bytes);
+    second.finish(1000, bytes);
+}
+
+/// False where the MPI library has no external32.
+bool view_external(MPI_File file, MPI_Offset at)
+{
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    if (MPI_File_set_view(file, at, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL) == MPI_SUCCESS) return true;
+    say("no external32 here");
+    return false;
+}
+
+Bytes swapped(std::vector<int> const& numbers)
+{
+    Bytes bytes;
+    for (auto const number : numbers)
+        for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
+    return bytes;
+}
+
+void second_handle_in_external32()
+{
+    Second second("second external32", 100'000);
+    if (!view_external(second.alone, second.base + 1000)) return second.finish(0, {});
+    std::vector<int> const numbers = {1, 2, 3, 0x01020304};
+    right(MPI_File_write(second.alone, numbers.data(), 4, MPI_INT, MPI_STATUS_IGNORE), "write");
+    second.finish(1000, swapped(numbers));
+}
+
+void second_handle_reads_external32()
+{
+    Second second("second reads external32", 100'000);
+    std::vector<int> const numbers = {7, 8, 9, 0x0A0B0C0D};
+    write_at(second.alone, second.base + 500, swapped(numbers));
+    write_at_all(second.file, second.base + 516, swapped({11, 12}));
+    if (!view_external(second.alone, second.base + 500))
+        return second.finish(500, swapped({7, 8, 9, 0x0A0B0C0D, 11, 12}));
+    std::vector<int> found(6);
+    right(MPI_File_read(second.alone, found.data(), 6, MPI_INT, MPI_STATUS_IGNORE), "read");
+    require(found == std::vector<int>{7, 8, 9, 0x0A0B0C0D, 11, 12}, "what both handles wrote, in external32");
+    second.finish(500, swapped(found));
+}
+
+void second_handle_sets_the_size()
+{
+    auto const name = "second size";
+    auto file = open_file(name);
+    write_at_all(file, 0, rank == 0 ? noise(100'000, 1) : Bytes());
+    if (rank == 0) {
+        MPI_File alone = MPI_FILE_NULL;
+        right(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &alone), "open alone");
+        MPI_Offset size = 0;
+        right(MPI_File_get_size(alone, &size), "get_size");
+        require(size == 100'000, "the size with what this rank has staged");
+        right(MPI_File_set_size(alone, 1000), "set_size");
+        require(read_at(file, 500, 5000).size() == 500, "a read through the first handle, across the new end");
+        right(MPI_File_close(&alone), "close alone");
+    }
+    close_file(file);
+    require(read_file(name).size() == 1000, "the size that was set");
+}
+
+void second_handle_writes_ordered()
+{
+    Second second("second ordered", 100'000);
+    right(MPI_File_set_view(second.alone, second.base, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "set_view");
+    auto const bytes = noise(3000, 2);
+    right(MPI_File_write_ordered(second.alone, bytes.data(), 3000, MPI_BYTE, MPI_STATUS_IGNORE), "write_ordered");
+    second.finish(0, bytes);
+}
+
+void posix_after_the_second_handles_sync()
+{
+    Second second("second posix", 100'000);
+    right(MPI_File_sync(second.alone), "sync");
+    auto const bytes = noise(3000, 2);
+    int const fd = ::open(second.name.c_str(), O_WRONLY);
+    require(::pwrite(fd, bytes.data(), bytes.size(), second.base + 100) == 3000, "pwrite");
+    ::close(fd);
+    second.finish(100, bytes);
+}
+
+/// Two ranks write the same bytes one after the other, as MPI has it.
+void second_handles_take_turns()
+{
+    auto const name = "second turns";
+    auto file = open_file(name);
+    MPI_File alone = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &alone), "open alone");
+    for (int turn = std::min(ranks, 2) - 1; turn >= 0; --turn) {
+        if (rank == turn) write_at(alone, 0, noise(100'000, static_cast<unsigned>(turn)));
+        right(MPI_File_sync(alone), "sync");
+        MPI_Barrier(MPI_COMM_WORLD);
+        right(MPI_File_sync(alone), "sync");
+    }
+    require(read_at(alone, 0, 100'000) == noise(100'000, 0), "the later write is read");
+    right(MPI_File_close(&alone), "close alone");
+    close_file(file);
+    require(read_file(name) == noise(100'000, 0), "the later write wins");
+}
+
+/// Handles are of one file if the file is one, whatever it is called.
+void second_handle_by_another_name()
+{
+    std::string const name = "second name";
+    auto file = open_file(name);
+    write_at_all(file, rank * region, noise(1000, 1));
+    auto const other = name + " of rank " + std::to_string(rank);
+    ::unlink(other.c_str());
+    require(::link(name.c_str(), other.c_str()) == 0, "link");
+    MPI_File alone = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, other.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &alone), "open alone");
+    require(read_at(alone, rank * region, 1000) == noise(1000, 1), "what was staged under another name");
+    write_at(alone, rank * region, noise(500, 2));
+    right(MPI_File_close(&alone), "close alone");
+    close_file(file);
+    require_part(read_file(name), rank * region, noise(500, 2), "what was written under another name");
+}
+
+/// One after the other opens the file for itself: the first one's log is nobody's leftover.
+void one_file_for_each_alone()
+{
+    std::string const name = "each alone";
+    std::ofstream(name, std::ios::app).flush();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File alone = MPI_FILE_NULL;
+    for (int turn = ranks - 1; turn >= 0; --turn) {
+        if (rank == turn) {
+            int const kept = ::dup(2);
+            int const said = ::open(("said " + std::to_string(rank)).c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
+            ::dup2(said, 2);
+            right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, MPI_INFO_NULL, &alone), "open alone");
+            ::dup2(kept, 2);
+            ::close(kept);
+            ::close(said);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    auto const said = read_file("said " + std::to_string(rank));
+    require(said.empty(), "nothing is wrong, but: " + std::string(said.begin(), said.end()));
+    write_at(alone, rank * region, noise(100'000, static_cast<unsigned>(rank)));
+    right(MPI_File_close(&alone), "close alone");
+    MPI_Barrier(MPI_COMM_WORLD);
+    require_part(read_file(name), rank * region, noise(100'000, static_cast<unsigned>(rank)), "what each wrote");
+}
+
 /// With other settings until the end of its life.
 class Setting {
 public:
@@ -426,6 +601,100 @@ void full_while_draining()
     require_part(read_file("full while draining"), rank * block, noise(block, 3), "what came last");
 }
 
+/// What goes past the log must not be overtaken by what is drained in the background.
+void shared_pointer_while_draining()
+{
+    if (rank != 0) return;
+    Setting const drain("TAPIOCA_STAGE_DRAIN", "on");
+    Setting const size("TAPIOCA_BUFFERSIZE", "512K");
+    constexpr MPI_Offset block = 512 * 1024;
+    constexpr int blocks = 60;
+    auto const name = "shared while draining";
+    MPI_File file = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, name, new_file, MPI_INFO_NULL, &file), "open");
+    Bytes const old(block, 'o');
+    for (int i = 0; i < blocks; ++i) {
+        write_at_all(file, i * block, old);
+        Bytes const bytes(block, static_cast<char>(i));
+        ::usleep(static_cast<unsigned>(i) * 40);
+        right(MPI_File_write_shared(file, bytes.data(), block, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared");
+    }
+    right(MPI_File_close(&file), "close");
+    auto const found = read_file(name);
+    for (int i = 0; i < blocks; ++i)
+        require_part(found, i * block, Bytes(block, static_cast<char>(i)), "block " + std::to_string(i));
+    std::filesystem::remove(name);
+}
+
+/// Nonblocking reads of two files, begun in another order on every second rank, and with a message between.
+void reads_begun_in_any_order()
+{
+    std::vector<MPI_File> files = {open_file("any order 0"), open_file("any order 1")};
+    std::vector<Bytes> wanted;
+    for (unsigned i = 0; i < 2; ++i) {
+        wanted.push_back(noise(100'000, 2 * static_cast<unsigned>(rank) + i));
+        write_at_all(files[i], rank * region, wanted.back());
+    }
+    std::vector<Bytes> found(2, Bytes(100'000));
+    std::vector<MPI_Request> requests(2);
+    for (int i = 0; i < 2; ++i) {
+        auto const k = static_cast<std::size_t>((rank + i) % 2);
+        if (i == 0 && rank == 1) MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        right(MPI_File_iread_at_all(files[k], rank * region, found[k].data(), 100'000, MPI_BYTE, &requests[k]),
+              "iread_at_all");
+        if (i == 0 && rank == 0 && ranks > 1) MPI_Send(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    }
+    for (std::size_t k = 0; k < 2; ++k) {
+        MPI_Status status;
+        right(MPI_Wait(&requests[k], &status), "wait");
+        int count = 0;
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        require(count == 100'000 && found[k] == wanted[k], "what this rank has staged");
+    }
+    for (auto& file : files) close_file(file);
+}
+
+/// How many reading system calls this process has made.
+long reads_so_far()
+{
+    std::ifstream in("/proc/self/io");
+    std::string key;
+    for (long value = 0; in >> key >> value;)
+        if (key == "syscr:") return value;
+    return -1;
+}
+
+/// A strided read takes few calls, although there is a log for it.
+void strided_reads_take_few_calls()
+{
+    if (reads_so_far() < 0) return say("no /proc/self/io here");
+    constexpr int many = 4000;
+    auto file = open_file("strided reads");
+    Bytes wanted = noise(static_cast<std::size_t>(region), 1);
+    write_at_all(file, rank * region, wanted);
+    right(MPI_File_sync(file), "sync");
+    for (int i = 0; i < 100; ++i) {
+        auto const bytes = noise(10, static_cast<unsigned>(i));
+        write_at_all(file, rank * region + i * 500, bytes);
+        put(wanted, i * 500, bytes);
+    }
+    MPI_Datatype strided = MPI_DATATYPE_NULL;
+    MPI_Type_vector(many, 8, 64, MPI_BYTE, &strided);
+    MPI_Type_commit(&strided);
+    right(MPI_File_set_view(file, rank * region, MPI_BYTE, strided, "native", MPI_INFO_NULL), "set_view");
+    Bytes found(8 * many);
+    auto const before = reads_so_far();
+    right(MPI_File_read_at(file, 0, found.data(), 8 * many, MPI_BYTE, MPI_STATUS_IGNORE), "read_at");
+    auto const calls = reads_so_far() - before;
+    require(calls < 100, "a strided read takes " + std::to_string(calls) + " calls");
+    for (std::size_t i = 0; i < many; ++i)
+        require(std::equal(found.begin() + static_cast<long>(8 * i), found.begin() + static_cast<long>(8 * i + 8),
+                           wanted.begin() + static_cast<long>(64 * i)),
+                "piece " + std::to_string(i));
+    MPI_Type_free(&strided);
+    close_file(file);
+}
+
 /// Removes the logs that the marker beside a file names.
 void discard(std::string const& name)
 {
@@ -459,6 +728,61 @@ void full_target()
     write_something("after a full one");
 }
 
+/// After a flush that failed, what is written later still is later.
+void writes_after_a_failed_flush()
+{
+    int mounted = 0;
+    if (rank == 0) {
+        ::mkdir("narrow", 0755);
+        mounted = ::mount("tmpfs", "narrow", "tmpfs", 0, "size=256k") == 0;
+    }
+    MPI_Bcast(&mounted, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!mounted) return say("writes_after_a_failed_flush: mounting a tmpfs is not permitted here");
+    std::vector<MPI_File> files = {open_file("narrow/atomic"), open_file("narrow/view")};
+    for (auto const file : files) {
+        MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+        write_at_all(file, rank * region, noise(static_cast<std::size_t>(region), 1));
+    }
+    require(class_of(MPI_File_set_atomicity(files[0], 1)) == MPI_ERR_NO_SPACE, "set_atomicity tells of the flush");
+    auto const bytes = swapped({1, 2, 3, 4});
+    std::vector<int> const numbers = {1, 2, 3, 4};
+    bool external = true;
+    {
+        int const code = MPI_File_set_view(files[1], rank * region, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL);
+        external = class_of(code) == MPI_ERR_NO_SPACE;
+        require(external || class_of(code) == MPI_ERR_UNSUPPORTED_DATAREP, "set_view tells of the flush");
+    }
+    auto const write = [&] {
+        int const code = MPI_File_write_all(files[1], numbers.data(), 4, MPI_INT, MPI_STATUS_IGNORE);
+        return class_of(code);
+    };
+    if (external) require(write() == MPI_ERR_NO_SPACE, "nothing goes past a log that could not be flushed");
+    write_at_all(files[0], rank * region, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) require(::mount("tmpfs", "narrow", "tmpfs", MS_REMOUNT, "size=64m") == 0, "remount");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (external) {
+        right(MPI_File_seek(files[1], 0, MPI_SEEK_SET), "seek");
+        require(write() == MPI_SUCCESS, "a write when there is room again");
+    }
+    for (auto& file : files) close_file(file);
+    auto wanted = noise(static_cast<std::size_t>(region), 1);
+    if (!external) require_part(read_file("narrow/view"), rank * region, wanted, "what was staged");
+    put(wanted, 0, bytes);
+    require_part(read_file("narrow/atomic"), rank * region, wanted, "what was written after set_atomicity");
+    if (external) require_part(read_file("narrow/view"), rank * region, wanted, "what was written after set_view");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) ::umount2("narrow", MNT_DETACH);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// The log stays, and MPI_Finalize says so.
+void never_closed()
+{
+    auto file = open_file("never closed");
+    write_at_all(file, rank * region, noise(1000, 1));
+}
+
 std::map<std::string, std::function<void()>> const scenarios = {
     {"own_overlaps", own_overlaps},
     {"random_overlaps", random_overlaps},
@@ -470,6 +794,20 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"errors_are_local", errors_are_local},
     {"two_handles", two_handles},
     {"handles_of_one_rank", handles_of_one_rank},
+    {"second_handle_in_atomic_mode", second_handle_in_atomic_mode},
+    {"second_handle_in_external32", second_handle_in_external32},
+    {"second_handle_reads_external32", second_handle_reads_external32},
+    {"second_handle_sets_the_size", second_handle_sets_the_size},
+    {"second_handle_writes_ordered", second_handle_writes_ordered},
+    {"posix_after_the_second_handles_sync", posix_after_the_second_handles_sync},
+    {"second_handles_take_turns", second_handles_take_turns},
+    {"second_handle_by_another_name", second_handle_by_another_name},
+    {"one_file_for_each_alone", one_file_for_each_alone},
+    {"shared_pointer_while_draining", shared_pointer_while_draining},
+    {"reads_begun_in_any_order", reads_begun_in_any_order},
+    {"strided_reads_take_few_calls", strided_reads_take_few_calls},
+    {"writes_after_a_failed_flush", writes_after_a_failed_flush},
+    {"never_closed", never_closed},
     {"hints", hints},
     {"no_directory", no_directory},
     {"full_stage", full_stage},
@@ -491,5 +829,6 @@ int main(int argc, char** argv)
         say(name + ": ok");
     }
     MPI_Finalize();
+    if (rank == 0 && ::access("never closed.tapioca", F_OK) == 0) discard("never closed");
     return 0;
 }

@@ -1,0 +1,150 @@
+// Independent reads of a staged file: what is in the file, and over it what this node's ranks have in their logs.
+#include <algorithm>
+#include <vector>
+
+#include "api/c_face.hpp"
+#include "mpiio/originals.hpp"
+#include "mpiio/part.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+/// Reads pieces that come in the order of the file; those that lie close together with one call.
+class Sieve {
+public:
+    /// `size`: the file's, with what is in the logs. The pieces' places are relative to `to`.
+    Sieve(target::Target& target, stage::Overlay const& overlay, std::int64_t size, std::byte* to)
+        : target_(target), overlay_(overlay), size_(size), to_(to)
+    {
+    }
+    void take(std::int64_t offset, std::int64_t length, std::int64_t place)
+    {
+        auto const there = std::clamp<std::int64_t>(size_ - offset, 0, length);
+        if (there == 0) return;
+        bool const near = !pieces_.empty() && offset >= end_ && offset - end_ <= gap && offset + there - begin_ <= most;
+        if (!near) read();
+        if (pieces_.empty()) begin_ = offset;
+        end_ = offset + there;
+        pieces_.push_back({offset, there, place});
+    }
+    /// How many bytes were read; fewer than were asked for at the end of the file.
+    core::Result<std::int64_t> finish()
+    {
+        read();
+        if (!status_) return tl::unexpected(status_.error());
+        return bytes_;
+    }
+
+private:
+    static constexpr std::int64_t gap = 16 * 1024;  ///< reading so many bytes takes no longer than another call
+    static constexpr std::int64_t most = 1024 * 1024;
+
+    struct Piece {
+        std::int64_t offset;
+        std::int64_t length;
+        std::int64_t place;
+    };
+
+    void read()
+    {
+        if (pieces_.empty() || !status_) return;
+        if (pieces_.size() == 1) {
+            load({to_ + pieces_[0].place, static_cast<std::size_t>(pieces_[0].length)});
+        } else {
+            window_.resize(static_cast<std::size_t>(end_ - begin_));
+            load(window_);
+            for (auto const& [offset, length, place] : pieces_)
+                std::copy_n(window_.begin() + (offset - begin_), length, to_ + place);
+        }
+        for (auto const& piece : pieces_) bytes_ += piece.length;
+        pieces_.clear();
+    }
+    /// Bytes [begin_, end_) of the file; zeros where there are none.
+    void load(std::span<std::byte> to)
+    {
+        std::int64_t logged = 0;
+        overlay_.look(begin_, end_, [&](std::int64_t, std::int64_t length, std::byte const*) { logged += length; });
+        if (logged < end_ - begin_) {
+            auto const got = target_.read(begin_, to);
+            if (!got) status_ = tl::unexpected(got.error());
+            if (!got) return;
+            std::fill(to.begin() + static_cast<std::ptrdiff_t>(*got), to.end(), std::byte{0});
+        }
+        overlay_.look(begin_, end_, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
+            std::copy_n(data, length, to.begin() + (at - begin_));
+        });
+    }
+
+    target::Target& target_;
+    stage::Overlay const& overlay_;
+    std::int64_t size_;
+    std::byte* to_;
+    std::vector<Piece> pieces_;  ///< to be read with the next call
+    std::int64_t begin_ = 0;
+    std::int64_t end_ = 0;
+    std::vector<std::byte> window_;
+    std::int64_t bytes_ = 0;
+    core::Status status_;
+};
+
+}  // namespace
+
+/// Whether a read might find something else, or end elsewhere, without the logs of this node. Local.
+bool OpenFile::concerns_log(Part const& part)
+{
+    if (!part.obstacle.empty() || part.bytes == 0) return false;
+    auto const range = staging().stage().range();
+    if (part.access.origin >= range.end) return false;
+    if (part.end > range.begin) return true;
+    auto* const target = logged().target();
+    auto const size = target ? target->size().value_or(0) : 0;
+    return part.end > static_cast<std::int64_t>(size);
+}
+
+/// An independent read: passed on, unless a log of this node has to do with it. Local.
+Outcome OpenFile::read_over(Request const& request)
+{
+    std::lock_guard const lock(log_);
+    auto part = look_at(request);
+    auto const found = concerns_log(part) ? variable_of(part) : std::nullopt;
+    if (!found && !part.obstacle.empty()) {
+        calls_.passed(request.call, part.obstacle);
+        auto const status = staging().hand_over(stage::Stage::Next::read, false);
+        return {!status, status ? MPI_SUCCESS : class_of(status.error().code, status.error().sys_errno), 0};
+    }
+    if (!found) {
+        calls_.passed(request.call);
+        return {};
+    }
+    try {
+        auto const read = read_pieces(*found, part);
+        if (!read) return {true, class_of(read.error().code, read.error().sys_errno), 0};
+        if (part.packed) pattern::unpack(part.memory, static_cast<std::byte*>(request.buffer), 0, *read, part.data);
+        calls_.served(request.call);
+        move_pointer(request, part);
+        return {true, MPI_SUCCESS, *read};
+    } catch (std::exception const&) {
+        return {true, MPI_ERR_NO_MEM, 0};
+    }
+}
+
+/// How many bytes there are. Local.
+core::Result<std::int64_t> OpenFile::read_pieces(Recent::Found const& found, Part const& part)
+{
+    auto* const target = logged().target();
+    if (!target) return tl::unexpected(logged().target_status().error());
+    auto const in_file = target->size();
+    if (!in_file) return tl::unexpected(in_file.error());
+    auto const size = static_cast<std::int64_t>(*in_file);
+    bool const beyond = part.end > size;  // where it ends is whoever's last byte
+    auto const overlay = staging().stage().overlay(part.access.origin, beyond ? pattern::no_offset : part.end);
+    if (!overlay) return tl::unexpected(overlay.error());
+    Sieve sieve(*target, **overlay, std::max(size, (*overlay)->end()), part.data);
+    each_piece(found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+        sieve.take(offset, length, place);
+    });
+    return sieve.finish();
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,31 @@
+#include "stage/overlay.hpp"
+
+#include <algorithm>
+
+namespace tapioca::stage {
+
+Overlay::Overlay(std::shared_ptr<Content> content)
+    : content_(std::move(content)), batch_(content_->batch(0, UINT64_MAX - 1))
+{
+    for (auto const& layout : layouts()) end_ = std::max(end_, layout.end());
+}
+
+void Overlay::look(std::int64_t begin, std::int64_t end, Visit const& visit) const
+{
+    auto const look_into = [&](pattern::Layout const& layout) {
+        pattern::Cursor cursor(layout);
+        cursor.seek(begin);
+        for (pattern::Run run; cursor.next(end, run);)
+            for (std::int64_t i = 0; i < run.count; ++i)
+                visit(run.offset + i * run.stride, run.length, batch_.data + run.buffer + i * run.buffer_stride);
+    };
+    if (layouts().empty() || begin >= end_) return;
+    // A merge's requests that stayed whole come first, in the order of the file, and meet nothing; then the list of
+    // all pieces of the others, which may lie anywhere between them.
+    auto const list = std::prev(layouts().end());
+    auto at = std::partition_point(layouts().begin(), list, [&](auto const& layout) { return layout.end() <= begin; });
+    for (; at != list && at->base + at->entries.front().offset < end; ++at) look_into(*at);
+    look_into(*list);
+}
+
+}  // namespace tapioca::stage
