@@ -13,15 +13,18 @@ namespace conforming {
 namespace {
 
 char const usage[] =
-    "usage: mpiexec -n RANKS dropin_conforming [--programs N] [--first-seed S] [--seed S] [--talk] [--dir DIR]\n"
+    "usage: mpiexec -n RANKS dropin_conforming [--programs N] [--first-seed S] [--seed S] [--talk] [--operations N] "
+    "[--dir DIR]\n"
     "       [--staged | --unstaged | --alone | --settings \"NAME=VALUE ...\"] [--patience SECONDS]\n"
-    "--seed S    runs one program; --talk tells its operations\n"
+    "--seed S    runs one program; --talk tells its operations; --operations N, only so many of them and what they "
+    "need\n"
     "--alone     on the MPI library alone, to judge it and the programs; also without the drop-in library\n"
     "--settings  TAPIOCA_NAME=VALUE for all programs, in place of those that the seed chooses\n";
 
 struct Options {
     std::uint64_t programs = 300;
     std::uint64_t first_seed = 1;
+    std::int64_t operations = 1000;
     unsigned patience = 60;
     bool talk = false, staged = false, unstaged = false, alone = false;
     std::string settings, directory = ".";
@@ -48,6 +51,8 @@ bool parse(int argc, char** argv, Options& options)
             options.first_seed = std::strtoull(argv[++i], nullptr, 10);
         else if (option == "--patience")
             options.patience = static_cast<unsigned>(std::atoi(argv[++i]));
+        else if (option == "--operations")
+            options.operations = std::atoll(argv[++i]);
         else if (option == "--dir")
             options.directory = argv[++i];
         else if (option == "--settings") {
@@ -92,7 +97,7 @@ public:
 private:
     void one(std::uint64_t seed)
     {
-        auto const program = make_program(seed, ranks_, stack_);
+        auto const program = make_program(seed, ranks_, stack_, options_.operations);
         auto const settings = options_.alone ? "OFF=1" : options_.has_settings ? options_.settings : settings_of(seed);
         set(settings);
         if (options_.talk && me_ == 0)
@@ -135,14 +140,15 @@ private:
         result += " STAGE_DRAIN=" + one_of({"off", "on"});
         result += " STAGE_SYNC=" + one_of({"sync", "sync", "collective", "write"});
         result += one_of({"", "", " STAGE_SIZE=16K"});
+        result += one_of({"", " BUFFERSIZE=4K"});
         return result + one_of({"", " STAGE_THROUGH=1", " STAGE_THROUGH=500", " STAGE_THROUGH=64K"});
     }
 
     /// In the environment, without what was there.
     static void set(std::string const& settings)
     {
-        for (auto const* name :
-             {"OFF", "STAGE", "STAGE_MAPPING", "STAGE_DRAIN", "STAGE_SYNC", "STAGE_SIZE", "STAGE_THROUGH"})
+        for (auto const* name : {"OFF", "STAGE", "STAGE_MAPPING", "STAGE_DRAIN", "STAGE_SYNC", "STAGE_SIZE",
+                                 "STAGE_THROUGH", "BUFFERSIZE"})
             unsetenv((std::string("TAPIOCA_") + name).c_str());
         for (std::size_t from = 0; from < settings.size();) {
             auto const end = std::min(settings.find(' ', from), settings.size());

@@ -8,8 +8,11 @@ namespace conforming {
 
 namespace {
 
-constexpr std::int64_t longest_view = 3000;  ///< bytes of data in it that are accessed
+// In bytes, of programs at the smallest scale.
+constexpr std::int64_t longest_view = 3000;  ///< data in it that is accessed
 constexpr std::int64_t region = 600;         ///< of each rank, where all have the same view
+constexpr std::int64_t short_access = 200;
+constexpr std::int64_t long_access = 1200;
 
 Bytes noise(fuzz::Random& random, std::size_t length)
 {
@@ -59,8 +62,9 @@ Order::Access by_aggregators(std::vector<Order::Access> const& accesses)
 std::int64_t Maker::random_offset(Handle const& handle, int rank)
 {
     auto const etype = handle.base->size;
-    if (handle.same_views && random_.chance(60)) return (rank * region + random_.between(0, region / 2)) / etype;
-    return random_.between(0, longest_view / etype);
+    if (handle.same_views && random_.chance(60))
+        return (rank * region + random_.between(0, region / 2)) * scale_ / etype;
+    return random_.between(0, longest_view * scale_ / etype);
 }
 
 /// Chooses how much rank `rank` accesses from `offset` on. Whether there is anything.
@@ -70,7 +74,7 @@ bool Maker::shape(Handle const& handle, fuzz::Access const& access, int rank, st
     auto const& file = files_[z(handle.file)];
     auto const etype = handle.base->size;
     auto const& view = handle.views[z(rank)];
-    auto n = random_.between(1, random_.chance(20) ? 1200 / etype : 200 / etype);
+    auto n = random_.between(1, (random_.chance(20) ? long_access : short_access) * scale_ / etype);
     bool const may_be_short = access.how == How::Blocking && access.where == Where::At && random_.chance(15);
     auto extents = extents_of(view, offset * etype, n * etype);
     while (!access.write && !may_be_short && n > 0 && end_of(extents) > file.size())
@@ -390,8 +394,9 @@ void Maker::posix(int number)
     operation.members = {rank};
     Part part;
     part.rank = rank;
-    part.offset = random_.between(0, write ? longest_view : file.size());
-    auto const length = random_.between(1, write ? 300 : std::min<std::int64_t>(600, file.size() - part.offset));
+    part.offset = random_.between(0, write ? longest_view * scale_ : file.size());
+    auto const length =
+        random_.between(1, write ? short_access * scale_ : std::min(region * scale_, file.size() - part.offset));
     if (!write && part.offset + length > file.size()) return;
     Order::Access access{Order::posix, rank, write, {{part.offset, length}}, Order::Size::Ignored, file.size()};
     if (write && part.offset + length > file.size()) access.size = Order::Size::Grown;

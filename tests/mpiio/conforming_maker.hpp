@@ -16,7 +16,7 @@ constexpr int aggregators = -1;
 class Maker {
 public:
     Maker(std::uint64_t seed, int ranks, fuzz::Stack stack);
-    Program make();
+    Program make(std::int64_t most_operations);
 
 private:
     struct Handle {
@@ -103,6 +103,7 @@ private:
     fuzz::Stack stack_;
     fuzz::Avoid avoid_;
     bool bytewise_;
+    std::int64_t scale_;  ///< of offsets and sizes: some programs fill blocks of the file system
     std::vector<int> world_;
     std::vector<File> files_;
     std::vector<Handle> handles_;  ///< closed ones too

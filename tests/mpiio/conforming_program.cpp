@@ -27,7 +27,10 @@ Maker::Maker(std::uint64_t seed, int ranks, Stack stack)
       ranks_(ranks),
       stack_(stack),
       avoid_(avoided(stack)),
-      bytewise_(random_.chance(25))
+      bytewise_(random_.chance(25)),
+      scale_(random_.chance(70)   ? 1
+             : random_.chance(80) ? 16
+                                  : 64)
 {
     for (int rank = 0; rank < ranks; ++rank) world_.push_back(rank);
     out_.seed = seed;
@@ -71,6 +74,8 @@ void Maker::open(int file)
     if (open_now > 0 && random_.chance(20)) handle.amode = MPI_MODE_RDONLY;
     if (open_now > 0 && random_.chance(10) && bytewise_) handle.amode = MPI_MODE_WRONLY;
     if (!f.exists && random_.chance(20)) handle.amode |= MPI_MODE_EXCL;
+    if (open_now == 0 && handle.members.size() == world_.size() && random_.chance(3))
+        handle.amode |= MPI_MODE_DELETE_ON_CLOSE;
     handle.base = named(MPI_BYTE, "BYTE", 1);
     handle.views.assign(z(ranks_), {0, handle.base, handle.base});
     handle.positions.assign(z(ranks_), 0);
@@ -95,11 +100,21 @@ void Maker::open(int file)
 
 void Maker::close(Handle& handle)
 {
+    bool const deletes = (handle.amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
+    for (auto& other : handles_)  // what becomes of those, the standard leaves open
+        if (deletes && other.open && other.file == handle.file && &other != &handle) close(other);
     complete_on(handle.number);
     complete_for_ompio();
+    if (deletes) barrier();
     push(on(handle, Do::Close)).text = "close h" + s(handle.number);
-    files_[z(handle.file)].order.closed(handle.order);
+    auto& file = files_[z(handle.file)];
+    file.order.closed(handle.order);
     handle.open = false;
+    if (!deletes) return;
+    barrier();
+    file.exists = false;
+    file.bytes.clear();
+    file.defined.clear();
 }
 
 void Maker::sync(Handle const& handle)
@@ -259,7 +274,8 @@ void Maker::set_size(Handle& handle)
     complete_on(handle.number);
     complete_for_ompio();
     auto& file = files_[z(handle.file)];
-    auto const size = random_.chance(60) ? random_.between(0, file.size()) : file.size() + random_.between(0, 3000);
+    auto const size =
+        random_.chance(60) ? random_.between(0, file.size()) : file.size() + random_.between(0, 3000) * scale_;
     std::vector<Order::Access> accesses;
     for (auto rank : handle.members)
         accesses.push_back({handle.order, rank, true, {}, Order::Size::Set, std::min(size, file.size())});
@@ -338,7 +354,7 @@ void Maker::one_operation()
                              [&](Handle const& other) { return other.open && other.file == of; });
     };
     if (!handle || open_handles(file) == 0) {
-        if (random_.chance(50) || !handle) return open(file);
+        if (random_.chance(50) || !handle || !files_[z(file)].exists) return open(file);
         return posix(file);
     }
     auto const kind = random_.between(0, 99);
@@ -374,21 +390,21 @@ void Maker::one_operation()
         two_at_once();
 }
 
-Program Maker::make()
+Program Maker::make(std::int64_t most_operations)
 {
     auto const files = random_.chance(40) ? 2 : 1;
     for (int i = 0; i < files; ++i) {
         files_.push_back({Order(ranks_, bytewise_), {}, {}, random_.chance(40)});
         auto& file = files_.back();
         if (file.exists)
-            for (auto left = random_.between(0, 3000); left > 0; --left)
+            for (auto left = random_.between(0, 3000) * scale_; left > 0; --left)
                 file.bytes.push_back(static_cast<unsigned char>(random_.next()));
         file.defined.assign(file.bytes.size(), 1);
         out_.existed.push_back(file.exists);
         out_.before.push_back(file.bytes);
     }
     for (int i = 0; i < files; ++i) open(i);
-    auto const operations = random_.between(5, 40);
+    auto const operations = std::min<std::int64_t>(random_.between(5, 40), most_operations);
     for (int i = 0; i < operations; ++i) one_operation();
     while (!pending_.empty()) complete(pending_.size() - 1);
     for (auto& handle : handles_)
@@ -401,9 +417,9 @@ Program Maker::make()
     return std::move(out_);
 }
 
-Program make_program(std::uint64_t seed, int ranks, Stack stack)
+Program make_program(std::uint64_t seed, int ranks, Stack stack, std::int64_t most_operations)
 {
-    return Maker(seed, ranks, stack).make();
+    return Maker(seed, ranks, stack).make(most_operations);
 }
 
 }  // namespace conforming

@@ -68,7 +68,7 @@ struct Program {
     std::vector<bool> exists;
 };
 
-/// Local; the same on every rank.
-Program make_program(std::uint64_t seed, int ranks, fuzz::Stack stack);
+/// Local; the same on every rank. With fewer operations it is the beginning of the same program.
+Program make_program(std::uint64_t seed, int ranks, fuzz::Stack stack, std::int64_t most_operations);
 
 }  // namespace conforming
