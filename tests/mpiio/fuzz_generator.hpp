@@ -57,7 +57,6 @@ private:
 
     // fuzz_view.cpp
     TypePtr random_etype(Slot& slot, bool simple);
-    void interleaved(std::vector<View>& views, std::vector<int> const& members, TypePtr const& etype);
     void view(int i);
 
     // fuzz_data.cpp
@@ -78,6 +77,9 @@ private:
     Case out_;
 };
 
+/// What applications do: the data of `n` ranks alternates, or is a part each of one array. With `careful` there is no
+/// darray of more than named types.
+std::vector<View> interleaved(Random& random, int n, TypePtr const& etype, bool careful);
 /// Of a data access, for people.
 char const* name_of(Where where, How how);
 /// Whether both are in order, and have a byte in common.

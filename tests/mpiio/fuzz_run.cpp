@@ -16,7 +16,18 @@ void count_calls(MPI_File* /*file*/, int* /*code*/, ...)
     ++handler_calls;
 }
 
-/// With a communicator that is freed right away; the ranks of `members` only.
+MPI_Info info_of(std::vector<std::pair<std::string, std::string>> const& hints, bool off)
+{
+    if (hints.empty() && !off) return MPI_INFO_NULL;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    for (auto const& [key, value] : hints) MPI_Info_set(info, key.c_str(), value.c_str());
+    if (off) MPI_Info_set(info, "tapioca", "false");
+    return info;
+}
+
+}  // namespace
+
 MPI_Comm communicator_of(std::vector<int> const& members)
 {
     if (members.size() == 1) return MPI_COMM_SELF;
@@ -30,18 +41,6 @@ MPI_Comm communicator_of(std::vector<int> const& members)
     MPI_Group_free(&group);
     return comm;
 }
-
-MPI_Info info_of(std::vector<std::pair<std::string, std::string>> const& hints, bool off)
-{
-    if (hints.empty() && !off) return MPI_INFO_NULL;
-    MPI_Info info = MPI_INFO_NULL;
-    MPI_Info_create(&info);
-    for (auto const& [key, value] : hints) MPI_Info_set(info, key.c_str(), value.c_str());
-    if (off) MPI_Info_set(info, "tapioca", "false");
-    return info;
-}
-
-}  // namespace
 
 void Subject::note(int code)
 {
@@ -168,13 +167,9 @@ void Subject::move_directly(Step const& step, Part const& part)
     if (step.where == Where::Individual) MPI_File_seek(file_, part.position, MPI_SEEK_SET);
 }
 
-int Subject::begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type)
+int begin_access(MPI_File f, Access const& step, MPI_Offset at, void* buffer, int n, MPI_Datatype type,
+                 MPI_Status* status, MPI_Request* request)
 {
-    auto const n = part.count;
-    auto const at = static_cast<MPI_Offset>(part.offset);
-    auto* const f = file_;
-    auto* const status = &status_;
-    auto* const request = &request_;
     if (step.where == Where::At) {
         if (step.write) switch (step.how) {
             case How::Blocking: return MPI_File_write_at(f, at, buffer, n, type, status);
@@ -221,6 +216,21 @@ int Subject::begin(Step const& step, Part const& part, void* buffer, MPI_Datatyp
     }
 }
 
+int end_split(MPI_File f, Access const& step, void* buffer, MPI_Status* status)
+{
+    if (step.where == Where::At)
+        return step.write ? MPI_File_write_at_all_end(f, buffer, status) : MPI_File_read_at_all_end(f, buffer, status);
+    if (step.where == Where::Individual)
+        return step.write ? MPI_File_write_all_end(f, buffer, status) : MPI_File_read_all_end(f, buffer, status);
+    return step.write ? MPI_File_write_ordered_end(f, buffer, status) : MPI_File_read_ordered_end(f, buffer, status);
+}
+
+int Subject::begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type)
+{
+    return begin_access(file_, {step.write, step.where, step.how}, part.offset, buffer, part.count, type, &status_,
+                        &request_);
+}
+
 Observed Subject::finish(Step const& step, int me)
 {
     auto const& part = step.parts[static_cast<std::size_t>(me)];
@@ -230,17 +240,8 @@ Observed Subject::finish(Step const& step, int me)
         seen_.buffer = buffer_;
     } else if (step.what == Do::Data) {
         bool const begun = seen_.error_class == MPI_SUCCESS;
-        if (begun && step.how == How::Split) {
-            if (step.where == Where::At)
-                note(step.write ? MPI_File_write_at_all_end(file_, address_, &status_)
-                                : MPI_File_read_at_all_end(file_, address_, &status_));
-            else if (step.where == Where::Individual)
-                note(step.write ? MPI_File_write_all_end(file_, address_, &status_)
-                                : MPI_File_read_all_end(file_, address_, &status_));
-            else
-                note(step.write ? MPI_File_write_ordered_end(file_, address_, &status_)
-                                : MPI_File_read_ordered_end(file_, address_, &status_));
-        }
+        if (begun && step.how == How::Split)
+            note(end_split(file_, {step.write, step.where, step.how}, address_, &status_));
         if (begun && request_ != MPI_REQUEST_NULL) note(MPI_Wait(&request_, &status_));
         if (seen_.error_class == MPI_SUCCESS) {
             Committed type(part.type);

@@ -5,6 +5,19 @@
 
 namespace fuzz {
 
+/// Which of MPI's data accesses.
+struct Access {
+    bool write = false;
+    Where where = Where::At;
+    How how = How::Blocking;
+};
+/// The whole access, or its beginning where it is split or nonblocking.
+int begin_access(MPI_File file, Access const& access, MPI_Offset at, void* buffer, int count, MPI_Datatype type,
+                 MPI_Status* status, MPI_Request* request);
+int end_split(MPI_File file, Access const& access, void* buffer, MPI_Status* status);
+/// Of these ranks of the world, to be freed unless it is MPI_COMM_SELF. Collective over `members`.
+MPI_Comm communicator_of(std::vector<int> const& members);
+
 /// What one rank sees of one step on one file.
 struct Observed {
     int error_class = MPI_SUCCESS;

@@ -21,17 +21,16 @@ TypePtr Generator::random_etype(Slot& slot, bool simple)
     return random_file_type(random_, slot.base, static_cast<int>(random_.between(1, 2)), false, avoid_.odd_views);
 }
 
-/// What applications do: the ranks' data alternates, or is a part each of one array.
-void Generator::interleaved(std::vector<View>& views, std::vector<int> const& members, TypePtr const& etype)
+std::vector<View> interleaved(Random& random, int n, TypePtr const& etype, bool careful)
 {
-    auto const n = static_cast<int>(members.size());
-    auto const block = static_cast<int>(random_.between(1, 6));
-    auto const times = static_cast<int>(random_.between(1, 6));
-    auto const start = random_.between(0, 3) * 16;
-    auto const kind = random_.between(0, avoid_.odd_views && !etype->named ? 3 : 4);
-    bool const cyclic = random_.chance(50);
-    auto const order = random_.chance(60) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
-    auto const width = block * n + (random_.chance(20) ? 1 : 0);
+    auto const block = static_cast<int>(random.between(1, 6));
+    auto const times = static_cast<int>(random.between(1, 6));
+    auto const start = random.between(0, 3) * 16;
+    auto const kind = random.between(0, careful && !etype->named ? 3 : 4);
+    bool const cyclic = random.chance(50);
+    auto const order = random.chance(60) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
+    auto const width = block * n + (random.chance(20) ? 1 : 0);
+    std::vector<View> views;
     for (int k = 0; k < n; ++k) {
         View view{start, etype, etype};
         if (kind == 0) {
@@ -48,8 +47,9 @@ void Generator::interleaved(std::vector<View>& views, std::vector<int> const& me
             view.filetype = darray(k, {times, n * block}, {0, cyclic ? block : -1}, {1, n}, order, etype);
         }
         if (etype->segments.empty() || view.filetype->size == 0) view.filetype = etype;
-        views[z(members[z(k)])] = view;
+        views.push_back(view);
     }
+    return views;
 }
 
 void Generator::view(int i)
@@ -70,7 +70,8 @@ void Generator::view(int i)
             auto const displacement = random_.between(0, 400);
             for (auto& v : views) v = {displacement, etype, etype};
         } else if (how < 70) {
-            interleaved(views, model.members, etype);
+            auto const parts = interleaved(random_, static_cast<int>(model.members.size()), etype, avoid_.odd_views);
+            for (std::size_t k = 0; k < parts.size(); ++k) views[z(model.members[k])] = parts[k];
         } else if (how < 88) {
             auto const type =
                 random_file_type(random_, etype, static_cast<int>(random_.between(1, 3)), !wild, avoid_.odd_views);

@@ -1,0 +1,92 @@
+// The standard's rules for who may count on whose accesses (chapter I/O, file consistency), for one file.
+#pragma once
+
+#include <set>
+
+#include "fuzz_model.hpp"
+
+namespace conforming {
+
+using fuzz::Segments;
+
+/// Accesses are those of an actor: one process through one handle, or without MPI. Those of one actor are in order.
+/// Accesses of different actors that conflict are in order if the first one's handle was synced, the two processes met
+/// after that (a barrier; one process meets itself) and the second one's handle was synced then. Opening and closing
+/// count as syncs. In atomic mode, between processes of one handle, that they met is enough. Accesses through one
+/// handle conflict if they have a byte in common and one writes. Those through different handles conflict if one
+/// writes, wherever that is, for the standard does not have more; unless `bytewise` is set.
+class Order {
+public:
+    Order(int ranks, bool bytewise) : ranks_(ranks), bytewise_(bytewise) {}
+
+    /// A new handle, and its number; that of accesses without MPI is `posix`.
+    int opened(std::vector<int> const& members);
+    void closed(int handle);
+    void synced(int handle);
+    /// All processes meet. Accesses of the handles in `busy` may not be complete.
+    void met(std::set<int> const& busy);
+    /// @pre all processes have just met, and nothing is under way
+    void set_atomic(int handle, bool atomic);
+
+    /// What an access touches beside bytes.
+    enum class Size { Ignored, Read, Grown, Set };
+    struct Access {
+        int handle = 0;
+        int rank = 0;
+        bool write = false;
+        Segments bytes;
+        Size size = Size::Ignored;
+        std::int64_t low = 0;  ///< the file changes, or ends, from here on, where it is about its size
+    };
+    struct Conflict {
+        int handle;
+        int rank;
+        bool operator<(Conflict const& other) const
+        {
+            return handle != other.handle ? handle < other.handle : rank < other.rank;
+        }
+    };
+    /// Whose earlier accesses are not in order with this one.
+    std::set<Conflict> conflicts(Access const& access) const;
+    void done(Access const& access);
+
+    static constexpr int posix = 0;
+
+private:
+    using Time = std::uint32_t;
+    struct Actor {
+        int handle = 0;
+        int rank = 0;
+        std::vector<Time> writes, reads;  ///< of each byte, the last one
+        Time last_write = 0, last_read = 0, size_read = 0;
+        Time flushed = 0;          ///< accesses until then count as being in the file
+        Time flushed_met = 0;      ///< and the processes have met since
+        Time before_atomic = 0;    ///< the last access in nonatomic mode
+        std::vector<Time> seen{};  ///< by actor: those until then come before what this one does next
+    };
+    struct Change {
+        std::size_t actor;
+        Time when;
+        std::int64_t low;
+        bool set;
+    };
+
+    Time last(Actor const& actor) const
+    {
+        return std::max(actor.last_write, std::max(actor.last_read, actor.size_read));
+    }
+    void see(Actor& actor);
+    bool conflict(std::size_t earlier, Actor const& me, Access const& access) const;
+    Actor& find(int handle, int rank);
+    Actor const& find(int handle, int rank) const { return const_cast<Order*>(this)->find(handle, rank); }
+
+    int ranks_;
+    bool bytewise_;
+    int handles_ = 1;
+    Time now_ = 0;
+    std::set<int> atomic_;
+    std::vector<Actor> actors_;
+    std::vector<Change> changes_;
+};
+
+}  // namespace conforming
