@@ -13,7 +13,7 @@ enum class Errc {
     invalid_argument,  ///< a value that cannot be right: a negative offset, a buffer of the wrong size
     invalid_state,     ///< a call at the wrong time: after close(), a variable supplied twice
     setting,           ///< an unknown or malformed TAPIOCA_* variable, hint or option
-    mismatch,          ///< ranks passed different arguments, or wrote the same bytes (check mode)
+    mismatch,          ///< ranks mean different files, passed different arguments, or write the same bytes (check mode)
     not_found,         ///< the file or a directory on its path does not exist
     permission,        ///< the file system refuses access
     is_directory,      ///< the path names a directory

@@ -44,7 +44,8 @@ enum {
     TAPIOCA_ERR_INVALID_ARGUMENT = 1, /* a value that cannot be right: a negative offset, a null pointer */
     TAPIOCA_ERR_INVALID_STATE = 2,    /* a call at the wrong time: a variable supplied twice */
     TAPIOCA_ERR_SETTING = 3,          /* an unknown or malformed TAPIOCA_* variable or hint */
-    TAPIOCA_ERR_MISMATCH = 4,         /* ranks passed different arguments, or wrote the same bytes (check mode) */
+    TAPIOCA_ERR_MISMATCH = 4,         /* ranks mean different files, passed different arguments, or write the same
+                                       * bytes (check mode) */
     TAPIOCA_ERR_NOT_FOUND = 5,        /* the file or a directory on its path does not exist */
     TAPIOCA_ERR_PERMISSION = 6,       /* the file system refuses access */
     TAPIOCA_ERR_IS_DIRECTORY = 7,     /* the path names a directory */
@@ -104,7 +105,8 @@ int TAPIOCA_Sync(TAPIOCA_File file);
 int TAPIOCA_Size(TAPIOCA_File file, int64_t* bytes);
 /* Ends the file, with a step declared by TAPIOCA_Init, and writes the report if one was asked for. Collective.
  * The handle becomes TAPIOCA_FILE_NULL, also when closing failed; only while a step is under way or supplied in
- * part, and after MPI_Finalize, the file stays as it is. Steps of TAPIOCA_Declare remain to be freed. */
+ * part, and after MPI_Finalize, the file stays as it is. Steps of TAPIOCA_Declare remain to be freed; one that was
+ * supplied and never run is an error. */
 int TAPIOCA_Close(TAPIOCA_File* file);
 /* Lets go of a file without communication, as in a program that ends after an error. Local. */
 int TAPIOCA_Release(TAPIOCA_File* file);

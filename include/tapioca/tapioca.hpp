@@ -68,7 +68,9 @@ class Step;
 class File {
 public:
     /// Opens `path`. Collective over `comm`: all ranks pass the same arguments. Rank 0 creates the
-    /// file; other ranks open it when they first do I/O. `comm` may be freed while the file is open.
+    /// file; other ranks open it when they first do I/O, on several nodes one rank of each at once. It
+    /// is an error if they find another file than rank 0's, then or later (docs/collectives.md).
+    /// `comm` may be freed while the file is open, and the working directory may change.
     static File open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options = {},
                      MPI_Info info = MPI_INFO_NULL);
 
@@ -85,7 +87,8 @@ public:
     void sync();
     /// Bytes in the file now. Collective.
     [[nodiscard]] std::uint64_t size();
-    /// Collective. Writes the report, if one was asked for.
+    /// Collective. Writes the report, if one was asked for. Closes the file also when it throws, but for
+    /// a step under way; a step that was supplied and never run is an error.
     void close();
     [[nodiscard]] bool is_open() const noexcept;
 

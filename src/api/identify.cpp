@@ -141,8 +141,10 @@ core::Result<std::unique_ptr<target::Target>> FileState::open_again() const
     auto opened = target::open_file(place, access_of(*this));
     if (!opened) {
         if (opened.error().code == Errc::not_found)
-            opened.error().text += fmt::format(" on {}; the file that rank 0 has open on {} was removed or renamed",
-                                               core::host_name(), first.host);
+            opened.error().text += fmt::format(
+                " on {}; the file that rank 0 has open on {} was removed or renamed: close it "
+                "and open it anew",
+                core::host_name(), first.host);
         return opened;
     }
     auto const identity = target::identity_of(target::descriptor(**opened));
@@ -150,7 +152,7 @@ core::Result<std::unique_ptr<target::Target>> FileState::open_again() const
     if (!identity->same_inode(expected_))
         return core::fail(Errc::mismatch,
                           fmt::format("{} finds another file under this name than rank 0 opened on {}: the file was "
-                                      "replaced while it was open",
+                                      "replaced while it was open; close it and open it anew",
                                       core::host_name(), first.host));
     return opened;
 }

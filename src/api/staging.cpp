@@ -157,10 +157,11 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
-    // The marker is the last thing that may fail, and the file should keep its content then.
-    auto const directory_of_target = target.substr(0, target.rfind('/') + 1);
-    if (::faccessat(AT_FDCWD, directory_of_target.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-        return core::fail_errno(errno, "making a marker in " + directory_of_target);
+    // The marker is the last thing that may fail, and then the file should keep its content.
+    auto const beside = target.substr(0, target.rfind('/') + 1);
+    bool const empties = file.mode == Mode::create && file.first.identity.bytes > 0;
+    if (empties && ::geteuid() == ::getuid() && ::access(beside.c_str(), W_OK | X_OK) != 0)
+        return core::fail_errno(errno, "making a marker in " + beside);
     if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
     bool const lasting = durable_of(file) != stage::Durable::sync;
     // What the log says is of a file that was emptied, perhaps, and not of what it had before.

@@ -329,6 +329,24 @@ TEST(Forgotten, FinishIsMissedInAStagedFileToo)
     expect_next_file_works(scratch);
 }
 
+TEST(Forgotten, FinishAndCloseAreMissedByTheFileItself)
+{
+    Scratch const scratch;
+    Pattern pattern;
+    pattern.add({{rank() * 10, 10}});
+    auto const data = stream(1, 10);
+    testing::internal::CaptureStderr();
+    {
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+        auto step = file.declare(pattern);
+        step.write(0, data);
+    }
+    expect_parts(testing::internal::GetCapturedStderr(), {"tapioca: " + scratch.path("file") +
+                                                          ": variable 0 of a step was supplied, and finish() was never "
+                                                          "called, nor was close()\n"});
+    expect_next_file_works(scratch);
+}
+
 TEST(Retarget, WantsAFileOfTheSameCommunicator)
 {
     Scratch const scratch;

@@ -1,10 +1,11 @@
 // Makes every pretended node a kernel of its own, as the library sees it, if TEST_KERNELS is set: the executable's
 // open() comes before the C library's, and answers with another boot id for each.
+#include <mpi.h>
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -12,13 +13,20 @@
 
 namespace {
 
-/// Known before MPI is.
-int node_of_this_rank()
+/// The MPI library asks, too, while it starts.
+bool is_pretended(char const* path)
 {
-    for (auto const* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-        if (auto const* const rank = std::getenv(name))
-            return std::atoi(rank) / std::atoi(std::getenv("TAPIOCA_RANKS_PER_NODE"));
-    return 0;
+    int started = 0;
+    if (std::strcmp(path, "/proc/sys/kernel/random/boot_id") != 0 || !std::getenv("TEST_KERNELS")) return false;
+    MPI_Initialized(&started);
+    return started != 0;
+}
+
+int kernel_of_this_rank()
+{
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank / std::atoi(std::getenv("TEST_KERNELS"));
 }
 
 int open_boot_id()
@@ -26,7 +34,7 @@ int open_boot_id()
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
     char text[64];
-    int const length = std::snprintf(text, sizeof text, "kernel of node %d\n", node_of_this_rank());
+    int const length = std::snprintf(text, sizeof text, "kernel %d\n", kernel_of_this_rank());
     bool const written = ::write(ends[1], text, static_cast<std::size_t>(length)) == length;
     ::close(ends[1]);
     if (written) return ends[0];
@@ -42,6 +50,6 @@ extern "C" __attribute__((visibility("default"))) int open(char const* path, int
     va_start(list, flags);
     auto const mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
     va_end(list);
-    if (std::strcmp(path, "/proc/sys/kernel/random/boot_id") == 0 && std::getenv("TEST_KERNELS")) return open_boot_id();
+    if (is_pretended(path)) return open_boot_id();
     return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
