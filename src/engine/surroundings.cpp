@@ -208,12 +208,16 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
         }
         result.free_bytes.push_back(std::move(free));
     }
-    // Ordinary memory is allocated in the same size on all nodes.
+    // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
+    auto const per_machine =
+        pretended
+            ? static_cast<std::uint64_t>((team.machine_size() + team.ranks_per_node() - 1) / team.ranks_per_node())
+            : 1;
     for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
         if (machine.tiers[tier].kind != "dram") continue;
         auto least = result.free_bytes[0][tier];
         for (auto const& free : result.free_bytes) least = std::min(least, free[tier]);
-        for (auto& free : result.free_bytes) free[tier] = least;
+        for (auto& free : result.free_bytes) free[tier] = least / per_machine;
     }
     auto& here = nodes[static_cast<std::size_t>(team.my_node())].tiers;
     for (auto const& tier : machine.tiers) {

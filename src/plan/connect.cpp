@@ -98,7 +98,8 @@ std::vector<std::string> names_of(std::vector<machine::TierTraits> const& tiers)
     return names;
 }
 
-core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading)
+core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
+                   Taken const& other)
 {
     auto& network = route.network;
     auto const partitions = route.cuts.size() - 1;
@@ -128,7 +129,7 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
         route.notes.push_back("most rounds have no data: p2p instead of rma");
     }
 
-    return fit(job, route, nodes, weights, reading);
+    return fit(job, route, nodes, weights, reading, other);
 }
 
 }  // namespace
@@ -243,7 +244,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
     auto const& job = plan.job;
     std::vector<Weight> weights;
     std::vector<std::int64_t> weighed;
-    std::vector<Seat> taken;
+    std::vector<Seat> seats;
     std::uint64_t room = 0;  // that each of them has
     for (auto* const route : {&plan.write, &plan.read}) {
         if (!wants_election(job, *route)) continue;
@@ -255,16 +256,18 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
         if (job.nodes > 1 && !same_cuts) weights = census.weigh(route->cuts);
         weighed = route->cuts;
         // Those who wrote a part also read it, if there is room: it is in their caches.
-        if (same_cuts && !taken.empty() && route->memory_per_aggregator() <= room)
-            route->seats = taken;
+        if (same_cuts && !seats.empty() && route->memory_per_aggregator() <= room)
+            route->seats = seats;
         else
             route->feasible = elect(job, *route, nodes, weights, census);
         if (route->feasible) {
-            taken = route->seats;
+            seats = route->seats;
             room = route->memory_per_aggregator();
             for (auto const& seat : route->seats)
                 route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
-            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, route == &plan.read);
+            bool const reading = route == &plan.read;
+            auto const other = reading && plan.write.networked() ? plan::taken(job, plan.write, nodes, false) : Taken();
+            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, reading, other);
             if (route->way == Way::aggregated) reconsider(job, *route);
         }
         if (!route->feasible) route->go_direct();

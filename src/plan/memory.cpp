@@ -183,15 +183,6 @@ private:
     int least_buffers_;
 };
 
-std::uint64_t process_bytes(Job const& job, Route const& route, Nodes const& nodes, bool reading)
-{
-    auto const shared = shared_bytes(route, nodes);
-    std::size_t fewest = nodes[0].size();
-    for (auto const& ranks : nodes) fewest = std::min(fewest, ranks.size());
-    auto const even = (shared.segment_bytes + shared.map_bytes + fewest - 1) / fewest;
-    return private_bytes(job, route, reading) + std::max(even, shared.aggregator_bytes + shared.slot_bytes);
-}
-
 }  // namespace
 
 std::uint64_t private_bytes(Job const& job, Route const& route, bool reading)
@@ -237,6 +228,15 @@ Shared shared_bytes(Route const& route, Nodes const& nodes)
     return shared;
 }
 
+Taken taken(Job const& job, Route const& route, Nodes const& nodes, bool reading)
+{
+    auto const shared = shared_bytes(route, nodes);
+    std::size_t fewest = nodes[0].size();
+    for (auto const& ranks : nodes) fewest = std::min(fewest, ranks.size());
+    auto const even = (shared.segment_bytes + shared.map_bytes + fewest - 1) / fewest;
+    return {private_bytes(job, route, reading), std::max(even, shared.aggregator_bytes + shared.slot_bytes)};
+}
+
 std::uint64_t room_of(Job const& job)
 {
     if (!job.machine) return UINT64_MAX;
@@ -247,7 +247,8 @@ std::uint64_t room_of(Job const& job)
     return least == UINT64_MAX ? least : least / 4 * 3;  // others take some, too, and files may lie there
 }
 
-core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading)
+core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
+                 Taken const& other)
 {
     auto const cap = job.options.memory.value_or(UINT64_MAX);
     auto const room = room_of(job);
@@ -265,7 +266,11 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
         auto const [segment_bytes, map_bytes, aggregator_bytes, slot_bytes] = shared_bytes(route, nodes);
         return segment_bytes + map_bytes;
     };
-    auto const process = [&] { return process_bytes(job, route, nodes, reading); };
+    auto const process = [&] {
+        auto const [own, shared_part] = taken(job, route, nodes, reading);
+        auto const later = reading ? own : private_bytes(job, route, true);  // when this step reads
+        return std::max({own, later, other.own_bytes}) + std::max(shared_part, other.shared_bytes);
+    };
     auto const to_shrink = [&](char const* why, std::uint64_t limit) {
         if (route.round_bytes != wanted || route.buffers != wanted_buffers)
             route.notes.push_back(fmt::format("{} buffers of {} cut to {} of {} to keep within {} ({})", wanted_buffers,

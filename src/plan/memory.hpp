@@ -18,9 +18,18 @@ struct Shared {
 };
 Shared shared_bytes(Route const& route, Nodes const& nodes);
 
+/// What a process takes for a route: for itself, and of what the ranks of its node share.
+struct Taken {
+    std::uint64_t own_bytes = 0;
+    std::uint64_t shared_bytes = 0;
+};
+Taken taken(Job const& job, Route const& route, Nodes const& nodes, bool reading);
+
 /// Gives every node room for what it sends and receives, all of a round if it can be; and makes rounds smaller, and
-/// fewer of them at a time, until the route keeps the memory cap and fits into what is free. Fails if it cannot.
-core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading);
+/// fewer of them at a time, until the route keeps the memory cap and fits into what is free. Fails if it cannot. The
+/// step's other route, which takes `other`, runs in the same memory.
+core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
+                 Taken const& other);
 
 /// What of ordinary memory a node's buffers may take; UINT64_MAX if that is not known.
 std::uint64_t room_of(Job const& job);

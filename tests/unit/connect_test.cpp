@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/plan.hpp"
+#include "plan/memory.hpp"
 #include "support/layouts.hpp"
 #include "support/machines.hpp"
 
@@ -327,6 +327,88 @@ TEST(Connect, KeepsTheMemoryCapOrSaysThatItCannot)
         }
     EXPECT_GT(kept, 10);
     EXPECT_GT(refused, 0);
+}
+
+/// A rank a node, each with `bytes`, in blocks of `block` in turn; with so much free on a node.
+Plan by_default(int nodes, std::int64_t bytes, std::int64_t block, std::uint64_t free)
+{
+    Options options;
+    options.direct = Direct::never;
+    Job job;
+    std::vector<pattern::Variables> ranks;
+    for (int r = 0; r < nodes; ++r) {
+        Pattern pattern;
+        pattern.add(Subarray{{bytes / block, nodes * block}, {0, r * block}, {bytes / block, block}, {}, 1, 0});
+        ranks.push_back(pattern.all());
+        job.pattern.add(pattern::summarise(ranks.back()));
+    }
+    job.storage = machine::storage_profile("tmpfs");
+    job.options = options;
+    job.ranks = job.nodes = nodes;
+    job.cores = 4;
+    job.machine = test::flat_machine(nodes);
+    job.free_bytes = {{free}};
+    auto plan = make(job, {});
+    EXPECT_TRUE(plan);
+    auto const unit = plan->write.unit;
+    NodeRanks each;
+    for (int r = 0; r < nodes; ++r) each.push_back({r});
+    auto const weigh = [&](auto const& cuts) {
+        std::vector<Weight> weights;
+        for (int node = 0; node < nodes; ++node) {
+            pattern::Scale scale(cuts, unit);
+            scale.add(ranks[static_cast<std::size_t>(node)]);
+            auto const here = weights_of(node, scale.weights(), each.size());
+            weights.insert(weights.end(), here.begin(), here.end());
+        }
+        return weights;
+    };
+    connect(*plan, each, {weigh, all_bids});
+    EXPECT_TRUE(plan->write.feasible) << plan->write.feasible.error().text;
+    EXPECT_TRUE(plan->read.feasible) << plan->read.feasible.error().text;
+    for (auto const* const route : {&plan->write, &plan->read}) {
+        auto const shared = shared_bytes(*route, each);
+        EXPECT_LE(shared.segment_bytes + shared.map_bytes, free / 4 * 3);
+    }
+    return *plan;
+}
+
+TEST(Connect, MemoryFollowsTheData)
+{
+    constexpr auto plenty = std::uint64_t{1} << 36;
+    for (std::int64_t const block : {64, 1024, 4096})
+        for (int const nodes : {4, 16, 64, 128}) {
+            auto const plan = by_default(nodes, 4096, block, plenty);
+            for (auto const* const route : {&plan.write, &plan.read}) {
+                auto const shared = shared_bytes(*route, NodeRanks(static_cast<std::size_t>(nodes), {0}));
+                EXPECT_LE(shared.segment_bytes + shared.map_bytes, 600'000U) << nodes << " nodes, blocks of " << block;
+                EXPECT_LE(route->aggregators, std::max(1, nodes / 16));
+                EXPECT_LE(route->buffers, 2);
+            }
+        }
+    // With more data everything is as large as ever.
+    auto const plan = by_default(16, 8 * one_MiB, 4096, plenty);
+    EXPECT_EQ(plan.write.aggregators, 16);
+    EXPECT_EQ(plan.write.round_bytes, 2U * one_MiB);
+    EXPECT_EQ(plan.write.buffers, 5) << "a partition has four rounds, and one more if it is shifted";
+}
+
+TEST(Connect, SizesAreByWhatIsFree)
+{
+    for (std::int64_t const block : {64, 4096, 65536})
+        for (std::uint64_t const free : {64U, 16U, 4U}) {
+            auto const plan = by_default(8, 8 * one_MiB, block, free * one_MiB);
+            EXPECT_EQ(plan.write.aggregators, 8);
+        }
+}
+
+TEST(Connect, WhoHasWhatTakesRoomByTheNodesNotByTheirSquare)
+{
+    constexpr int nodes = 600;
+    auto const plan = by_default(nodes, one_MiB, 10'000, std::uint64_t{1} << 36);
+    EXPECT_EQ(plan.write.aggregators, nodes);
+    EXPECT_LE(plan.write.network.feeds.size(), 4U * nodes);
+    EXPECT_LE(plan.read.network.feeds.size(), 4U * nodes);
 }
 
 TEST(Connect, RmaTakesTwoBuffersAtLeast)

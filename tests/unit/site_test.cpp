@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/exchange.hpp"
 #include "plan/memory.hpp"
 #include "support/layouts.hpp"
 
@@ -96,6 +97,12 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
         EXPECT_EQ(counted.map_bytes, sites[0].map_bytes());
         if (testing::Test::HasFailure()) return;
     }
+}
+
+/// With the exchange: a rank each on 128 nodes takes less than 1 MB where it has little to do.
+TEST(Site, TheExchangeOfManyNodesIsSmall)
+{
+    EXPECT_LE(Exchange::bytes(1, 128), 400'000U);
 }
 
 TEST(Site, AFeederKnowsWhereItsDataGoesOnTheAggregatorsNode)
