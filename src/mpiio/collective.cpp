@@ -30,9 +30,11 @@ bool is_served(std::string const& storage)
     return storage != "nfs" && storage != "smb" && storage != "9p" && storage != "fuse" && storage != "unknown";
 }
 
-/// MPI has no call that tells, but one that complains. `comm` returns its errors.
+/// MPI has no call that tells, but one that complains, in the way that `comm` asks for. The program's own communicator
+/// is spared that.
 bool is_committed(MPI_Datatype type, MPI_Comm comm)
 {
+    if (comm == MPI_COMM_SELF) return true;
     char nothing = 0;
     int position = 0;
     return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
@@ -208,7 +210,7 @@ bool OpenFile::agree_to_serve()
         seat_->settle(*bench_);
         int refused = refusal_.empty() ? 0 : 1;
         comm::Waiting const waiting("the other ranks' first access");
-        PMPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, bench_->comm);
+        if (!alone_) PMPI_Allreduce(MPI_IN_PLACE, &refused, 1, MPI_INT, MPI_MAX, bench_->comm);
         if (refused != 0) off_ = refusal_.empty() ? "another rank's wish" : refusal_;
         agreed_ = true;
     }
