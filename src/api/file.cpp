@@ -91,8 +91,15 @@ void FileState::raise_if(std::string const& call, core::Status const& agreed) co
     if (!agreed) raise(call, agreed.error());
 }
 
+void FileState::require_own(char const* call) const
+{
+    if (forked())
+        raise(call, {Errc::invalid_state, 0, -1, "this process was forked from the one that opened the file"});
+}
+
 void FileState::require_open(char const* call) const
 {
+    require_own(call);
     if (!open) raise(call, {Errc::invalid_state, 0, -1, "the file is closed"});
     if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
     watch(call);
@@ -245,8 +252,16 @@ void close_file(api::FileState& file)
 
 File::File(std::shared_ptr<api::FileState> state) : state_(std::move(state)) {}
 File::File(File&&) noexcept = default;
-File& File::operator=(File&&) noexcept = default;
-File::~File() = default;
+File& File::operator=(File&& other) noexcept
+{
+    File old(std::move(other));
+    std::swap(state_, old.state_);
+    return *this;
+}
+File::~File()
+{
+    if (state_ && state_->forked()) (void)new (std::nothrow) std::shared_ptr(std::move(state_));  // the parent's
+}
 
 Step File::declare(Pattern const& pattern)
 {

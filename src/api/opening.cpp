@@ -207,13 +207,14 @@ std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, 
 namespace {
 
 /// False if the communicator was abandoned before: the next time it will be as new. Collective.
-bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info info, bool may_stage)
+bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info info, bool may_stage,
+             std::shared_ptr<engine::Pool>* kept)
 {
     auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
         settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
-    auto pool = engine::Pool::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0);
+    auto pool = engine::Pool::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0, kept);
     if (!pool) file.raise("open", pool.error());
     file.pool = *pool;
     file.pool->opening();
@@ -261,7 +262,8 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
 }  // namespace
 
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering, bool may_stage)
+                                     MPI_Info info, bool recovering, bool may_stage,
+                                     std::shared_ptr<engine::Pool>* kept)
 {
     std::shared_ptr<FileState> state;
     try {
@@ -273,7 +275,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         if (!comm::mpi_is_active())
             state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
         if (auto const* const why = comm::unfit(comm)) state->raise("open", {Errc::invalid_argument, 0, -1, why});
-        while (!open_on(comm, *state, options, info, may_stage)) {}
+        while (!open_on(comm, *state, options, info, may_stage, kept)) {}
     } catch (std::bad_alloc const&) {
         if (!state || !state->pool)
             comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <tapioca/tapioca.hpp>
 
 #include "api/staging.hpp"
@@ -95,6 +97,11 @@ public:
     void raise_if(std::string const& call, core::Status const& agreed) const;
     /// This rank ran out of memory in a collective call: the others, which may wait for it, get the same error.
     [[noreturn]] void lose(std::string const& call);
+    /// True in a process that was forked from the one that opened the file. It has no part in the exchange with the
+    /// other ranks, and none of the threads: nothing here may be used or destroyed there.
+    [[nodiscard]] bool forked() const { return ::getpid() != process_; }
+    /// Throws in such a process. Local.
+    void require_own(char const* call) const;
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
     /// From here on waits are those of that call.
     void require_open(char const* call) const;
@@ -111,6 +118,7 @@ private:
     target::Identity expected_;
     bool emptied_ = false;
     core::Status forgotten_;
+    pid_t const process_ = ::getpid();
 };
 
 class StepState {
@@ -199,9 +207,11 @@ auto collective(FileState& file, char const* call, Body body)
 }
 
 /// What File::open() does. `recovering`: although there is a marker, and whatever the settings say, the file itself is
-/// written to. Without `may_stage` the file gets no log, whatever the settings say. Collective.
+/// written to. Without `may_stage` the file gets no log, whatever the settings say. `kept`: where the pool is kept, if
+/// not with the communicator. Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering = false, bool may_stage = true);
+                                     MPI_Info info, bool recovering = false, bool may_stage = true,
+                                     std::shared_ptr<engine::Pool>* kept = nullptr);
 
 /// Throws on all ranks unless all mean the file that rank 0 has opened, and in the same mode. Collective.
 void require_same_file(FileState& file);

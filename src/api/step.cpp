@@ -312,6 +312,7 @@ void StepState::begin_run(bool background)
 bool StepState::progress()
 {
     if (staged_) return true;
+    file_->require_own("progress");
     if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
     return run_->advance(false);
 }
@@ -326,6 +327,7 @@ try {
 Moved StepState::end_run()
 {
     if (staged_) return *std::exchange(staged_, std::nullopt);
+    file_->require_own("wait");
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     file_->watch(background_ ? "wait" : "finish");
     auto& pool = *file_->pool;
@@ -404,8 +406,16 @@ api::StepState& alive(std::unique_ptr<api::StepState> const& state, char const* 
 
 Step::Step(std::unique_ptr<api::StepState> state) : state_(std::move(state)) {}
 Step::Step(Step&&) noexcept = default;
-Step& Step::operator=(Step&&) noexcept = default;
-Step::~Step() = default;
+Step& Step::operator=(Step&& other) noexcept
+{
+    Step old(std::move(other));
+    std::swap(state_, old.state_);
+    return *this;
+}
+Step::~Step()
+{
+    if (state_ && state_->file().forked()) (void)state_.release();  // the parent's
+}
 
 void Step::write(std::size_t var, std::span<std::byte const> bytes)
 {

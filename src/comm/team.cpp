@@ -18,6 +18,7 @@ constexpr auto others = "the other ranks to arrive";
 
 core::Status agree(MPI_Comm comm, core::Status const& local)
 {
+    if (size_of(comm) == 1) return spread(comm, 0, local);
     Waiting const waiting(others);
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
@@ -30,6 +31,11 @@ core::Status agree(MPI_Comm comm, core::Status const& local)
 
 core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
 {
+    if (size_of(comm) == 1) {
+        auto alone = local;
+        if (!alone) alone.error().rank = 0;
+        return alone;
+    }
     Waiting const waiting("word from the rank that failed");
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
@@ -46,6 +52,7 @@ core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
 
 std::string broadcast(MPI_Comm comm, std::string text)
 {
+    if (size_of(comm) == 1) return text;
     Waiting const waiting("word from rank 0");
     // Most texts fit into the first message, so that one broadcast does.
     constexpr std::size_t room = 2040;
@@ -66,6 +73,11 @@ std::string broadcast(MPI_Comm comm, std::string text)
 
 Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
+    if (size_of(comm) == 1) {  // nobody to talk to; and in threads Open MPI may hang while it duplicates these
+        all_ = node_ = MPI_COMM_SELF;
+        nodes_ = {{0}};
+        return;
+    }
     Waiting const waiting(others);
     MPI_Comm_dup(comm, &all_);
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_ARE_FATAL);
@@ -105,7 +117,7 @@ void Team::find_nodes()
 
 Team::~Team()
 {
-    if (!mpi_is_active()) return;
+    if (size_ == 1 || !mpi_is_active()) return;
     Waiting const waiting("the other ranks to give a communicator back");
     if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     MPI_Comm_free(&node_);
@@ -114,6 +126,7 @@ Team::~Team()
 
 std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
 {
+    if (size_ == 1) return values;
     Waiting const waiting(others);
     traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, all_);
@@ -122,6 +135,7 @@ std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
 
 int Team::least(int value) const
 {
+    if (size_ == 1) return value;
     Waiting const waiting(others);
     MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, all_);
     return value;
@@ -142,12 +156,14 @@ void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combi
 
 void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) const
 {
+    if (size_ == 1) return;
     traffic_bytes_ += bytes * static_cast<std::size_t>(count);
     reduce(all_, data, bytes, count, combine);
 }
 
 void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const
 {
+    if (size_ == 1) return;
     Waiting const waiting(others);
     if (node_rank_ == 0 && nodes_.size() > 1) {
         traffic_bytes_ += bytes * static_cast<std::size_t>(count);
@@ -158,12 +174,14 @@ void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combi
 
 void Team::unite(std::span<unsigned char> bits) const
 {
+    if (size_ == 1) return;
     Waiting const waiting(others);
     MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UNSIGNED_CHAR, MPI_BOR, node_);
 }
 
 std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) const
 {
+    if (size_ == 1) return values;
     Waiting const waiting(others);
     traffic_bytes_ += values.size() * sizeof values[0];
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, node_);
@@ -172,6 +190,7 @@ std::vector<std::uint64_t> Team::sum_on_node(std::vector<std::uint64_t> values) 
 
 std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint64_t> const& mine) const
 {
+    if (size_ == 1) return {mine};
     Waiting const waiting(others);
     std::vector<int> counts(nodes_.size());
     std::vector<int> starts(nodes_.size());
@@ -211,6 +230,7 @@ std::vector<std::string> Team::gather_texts(std::string const& mine) const
 
 std::vector<double> Team::gather(std::span<double const> values) const
 {
+    if (size_ == 1) return {values.begin(), values.end()};
     Waiting const waiting(others);
     auto const count = static_cast<int>(values.size());
     std::vector<double> all(values.size() * static_cast<std::size_t>(size_));
@@ -220,6 +240,7 @@ std::vector<double> Team::gather(std::span<double const> values) const
 
 int Team::first_different(std::uint64_t value) const
 {
+    if (size_ == 1) return -1;
     Waiting const waiting(others);
     std::uint64_t of_rank_0 = value;
     MPI_Bcast(&of_rank_0, 1, MPI_UINT64_T, 0, all_);
@@ -231,6 +252,7 @@ int Team::first_different(std::uint64_t value) const
 
 std::vector<Team::Interval> Team::exchange(std::vector<std::vector<Interval>> const& to_rank) const
 {
+    if (size_ == 1) return to_rank[0];
     Waiting const waiting(others);
     MPI_Datatype interval = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(3, MPI_INT64_T, &interval);
@@ -260,6 +282,7 @@ std::vector<Team::Interval> Team::exchange(std::vector<std::vector<Interval>> co
 
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine)
 {
+    if (size_of(comm) == 1) return {0, mine};
     Waiting const waiting(others);
     std::int64_t upto = 0;
     MPI_Scan(&mine, &upto, 1, MPI_INT64_T, MPI_SUM, comm);

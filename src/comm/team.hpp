@@ -28,7 +28,8 @@ std::string broadcast(MPI_Comm comm, std::string text);
 /// The ranks of each node, ascending; nodes in the order of their first ranks.
 using Nodes = std::vector<std::vector<int>>;
 
-/// A private duplicate of a communicator, and which of its ranks share a node's memory.
+/// A private duplicate of a communicator, and which of its ranks share a node's memory. That of one rank alone has no
+/// communicator of its own, and none of its functions communicates.
 class Team {
 public:
     /// Collective over `comm`. With `ranks_per_node` above 0 on rank 0, every so many ranks pretend to be a node.

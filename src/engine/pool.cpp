@@ -20,11 +20,12 @@ int lanes_of(comm::Team const& team)
 
 }  // namespace
 
-core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
+core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, std::shared_ptr<Pool>* elsewhere)
 {
-    if (auto existing = std::static_pointer_cast<Pool>(comm::attached(comm, comm::Kept::pool))) {
+    auto const kept = comm::Kept::pool;
+    if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Pool>(comm::attached(comm, kept))) {
         if (!existing->abandoned()) return existing;
-        comm::detach(comm, comm::Kept::pool);  // those who have not heard of it yet come here, too
+        if (!elsewhere) comm::detach(comm, kept);  // those who have not heard of it yet come here, too
     }
 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
@@ -35,7 +36,10 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node)
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
     std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(memory), std::move(*control)));
-    comm::attach(comm, comm::Kept::pool, pool);
+    if (elsewhere)
+        *elsewhere = pool;
+    else
+        comm::attach(comm, kept, pool);
     return pool;
 }
 

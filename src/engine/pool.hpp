@@ -16,8 +16,10 @@ namespace tapioca::engine {
 class Pool {
 public:
     /// The pool of `comm`, made at the first call, and anew once it was abandoned. Collective. Rank 0's
-    /// `ranks_per_node` counts, then.
-    static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm, int ranks_per_node);
+    /// `ranks_per_node` counts, then. It is kept with `comm` or, if given, `elsewhere`: threads that use
+    /// MPI_COMM_SELF at the same time need a pool each.
+    static core::Result<std::shared_ptr<Pool>> of(MPI_Comm comm, int ranks_per_node,
+                                                  std::shared_ptr<Pool>* elsewhere = nullptr);
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;
     ~Pool();

@@ -63,7 +63,7 @@ MPI_Comm duplicate(MPI_Comm comm)
 Bench::~Bench()
 {
     known.clear();
-    if (comm != MPI_COMM_NULL && comm::mpi_is_active()) PMPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL && comm != MPI_COMM_SELF && comm::mpi_is_active()) PMPI_Comm_free(&comm);
 }
 
 std::shared_ptr<Seat> Seat::of(MPI_Comm comm)
@@ -123,7 +123,8 @@ std::shared_ptr<Bench> Seat::take(MPI_Comm comm)
     auto const free = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), 0) - taken.begin());
     if (free < benches && benches_[free]) return benches_[free];
     auto bench = std::make_shared<Bench>();
-    bench->comm = duplicate(comm);  // now: later, another thread may be using `comm`
+    // Now: later, another thread may be using `comm`.
+    bench->comm = size_of(comm) == 1 ? MPI_COMM_SELF : duplicate(comm);
     if (free < benches) benches_[free] = bench;
     return bench;
 }

@@ -3,7 +3,8 @@
 // Until the first collective access a seat knows the ranks only, and the program may free its communicator. In a
 // program without MPI_THREAD_MULTIPLE all collective calls come in the same order on all ranks, so that one
 // communicator of ours serves all files, a *bench*. With it, different threads may use different files at the same
-// time, and every open file has a bench of its own; when it is closed, the next one can have it.
+// time, and every open file has a bench of its own; when it is closed, the next one can have it. There a bench of one
+// rank has no communicator of ours: Open MPI may hang when threads make some of those at the same time.
 #pragma once
 
 #include <mpi.h>
@@ -33,7 +34,8 @@ struct Known {
 struct Bench {
     static constexpr std::size_t most_known = 8;
 
-    MPI_Comm comm = MPI_COMM_NULL;  ///< ours; its errors are returned
+    MPI_Comm comm = MPI_COMM_NULL;       ///< ours, and its errors are returned; or MPI_COMM_SELF
+    std::shared_ptr<engine::Pool> pool;  ///< in the latter case; else it is kept with the communicator
     std::vector<Known> known;
     std::size_t oldest = 0;
 

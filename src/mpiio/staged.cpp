@@ -75,7 +75,8 @@ File OpenFile::open_file()
 {
     auto const mode = (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
-        return api::Inside::file(api::open_file(bench_->comm, path_, mode, {}, hints_, false, staged));
+        auto* const kept = bench_->comm == MPI_COMM_SELF ? &bench_->pool : nullptr;
+        return api::Inside::file(api::open_file(bench_->comm, path_, mode, {}, hints_, false, staged, kept));
     };
     if (!may_stage()) return open(false);
     try {

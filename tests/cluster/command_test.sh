@@ -92,6 +92,17 @@ exit_status() {
     grep -q "ended after --timeout 1 s" "$work/out" || fail "no word of the timeout"
 }
 
+preloading() { # what a program asks for is loaded, and under MPICH what the hosts need as well
+    local shim=''
+    [[ " ${mpi[*]} " != *" mpich "* ]] || shim='/.*mpich_shim.so:'
+    # shellcheck disable=SC2016
+    box 2x1 -- env LD_PRELOAD=libm.so.6 sh -c 'echo "preload $LD_PRELOAD"' >"$work/out" 2>&1 || fail "env LD_PRELOAD"
+    [ "$(grep -c "^preload ${shim}libm.so.6$" "$work/out")" = 2 ] || fail "the preloaded libraries"
+    # shellcheck disable=SC2016
+    [ -z "$shim" ] || LD_PRELOAD=libm.so.6 box 2x1 -- sh -c 'echo "preload $LD_PRELOAD"' >"$work/out" 2>&1 || fail "LD_PRELOAD"
+    [ "$(grep -c "^preload ${shim}libm.so.6$" "$work/out")" = 2 ] || fail "the preloaded libraries of the launcher"
+}
+
 places() { # ssd, /dev/shm and processes are each host's own; the shared directory is everybody's
     mkdir "$work/shared"
     # shellcheck disable=SC2016
@@ -193,6 +204,7 @@ box 2x1 -- true >"$work/out" 2>&1 || status=$?
 [ $status -ne 77 ] || { cat "$work/out"; exit 77; }
 [ $status -eq 0 ] || fail "exit status $status of true"
 exit_status
+preloading
 places
 platform
 trunk

@@ -10,9 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tapioca/tapioca.h>
@@ -315,6 +317,73 @@ void leaves_nothing_behind()
     MPI_Finalize();
 }
 
+/// Destroyed when a process exits, a child of this one as well.
+struct Lasting {
+    std::optional<File> file, staged;
+    std::optional<Step> step, log;
+};
+Lasting& lasting()
+{
+    static Lasting all;
+    return all;
+}
+
+/// Runs `act` in a child of this process, which must come to its end.
+void in_a_child(std::function<void()> const& act)
+{
+    std::fflush(nullptr);
+    auto const child = ::fork();
+    if (child == 0) {
+        act();
+        std::exit(0);
+    }
+    int status = -1;
+    for (int tenths = 0; ::waitpid(child, &status, WNOHANG) == 0; ++tenths) {
+        if (tenths == 200) ::kill(child, SIGKILL);
+        ::usleep(100'000);
+    }
+    require(status == 0, "a child that exits");
+}
+
+/// What a child does with files of its parent is an error, and what it destroys stays as it is.
+void forks()
+{
+    MPI_Init(nullptr, nullptr);
+    auto const ranks = size_of(MPI_COMM_WORLD);
+    auto& all = lasting();
+    auto staged = small_buffers();
+    staged.stage = "dram";
+    staged.stage_drain = "on";
+    auto const data = letters(MPI_COMM_WORLD);
+    if (rank_in(MPI_COMM_WORLD) == 0) (void)std::remove("forks.staged.tapioca");  // of a run that failed
+    all.file = File::open(MPI_COMM_WORLD, "forks", Mode::create, small_buffers());
+    all.staged = File::open(MPI_COMM_WORLD, "forks.staged", Mode::create, staged);
+    all.step = all.file->declare(blocks(MPI_COMM_WORLD));
+    all.log = all.staged->declare(blocks(MPI_COMM_WORLD));
+    all.log->write(0, data);
+    all.log->finish();
+    all.step->write(0, data);
+    all.step->start();
+    in_a_child([] {});
+    in_a_child([&] {
+        require(code_of([&] { (void)all.step->progress(); }) == Errc::invalid_state, "progress in a child");
+        require(code_of([&] { (void)all.step->wait(); }) == Errc::invalid_state, "wait in a child");
+        require(code_of([&] { all.file->close(); }) == Errc::invalid_state, "close in a child");
+        require(code_of([&] { all.staged->flush(); }) == Errc::invalid_state, "flush in a child");
+        require(code_of([&] { all.log->finish(); }) == Errc::invalid_state, "finish in a child");
+        all = {};
+    });
+    all.step->wait();
+    in_a_child([&] { all = {}; });
+    all.file->close();
+    all.staged->close();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank_in(MPI_COMM_WORLD) == 0) require_contents("forks", ranks);
+    if (rank_in(MPI_COMM_WORLD) == 0) require_contents("forks.staged", ranks);
+    all = {};
+    MPI_Finalize();
+}
+
 /// Starts a step; then the last rank is gone. `how` is what it does instead of waiting.
 void lost_rank(std::function<void()> const& how)
 {
@@ -369,6 +438,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"several_communicators", several_communicators},
     {"thread_multiple", thread_multiple},
     {"leaves_nothing_behind", leaves_nothing_behind},
+    {"forks", forks},
     {"killed_rank", [] { lost_rank(die); }},
     {"killed_aggregator", [] { lost_aggregator(die); }},
     {"missing_rank", [] { lost_rank(sleep_on); }},

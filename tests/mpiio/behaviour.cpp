@@ -687,6 +687,37 @@ void threads_on_one_communicator()
     in_threads("shared", std::vector<MPI_Comm>(3, MPI_COMM_WORLD), false);
 }
 
+/// Every rank's threads have files of their own, some at the same time and one after the other. What the program said
+/// of errors on its own communicator holds.
+void threads_on_self()
+{
+    MPI_Errhandler const before = MPI_ERRORS_ARE_FATAL;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, before);
+    constexpr std::size_t together = 4;
+    auto const path = [&](std::size_t i) { return "self" + std::to_string(rank) + "." + std::to_string(i); };
+    for (int turn = 0; turn < 8; ++turn) {
+        std::vector<MPI_File> files(together, MPI_FILE_NULL);
+        auto const open = [&](std::size_t i) { files[i] = open_file(path(i), read_and_create, MPI_COMM_SELF); };
+        if (!may_open_in_threads)
+            for (std::size_t i = 0; i < together; ++i) open(i);
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < together; ++i)
+            threads.emplace_back([&, i] {
+                if (may_open_in_threads) open(i);
+                view_interleaved(files[i]);
+                for (int round = 0; round < 2; ++round) write_and_read(files[i], round + static_cast<int>(i));
+                if (may_open_in_threads) close_file(files[i]);
+            });
+        for (auto& thread : threads) thread.join();
+        if (!may_open_in_threads)
+            for (auto& file : files) close_file(file);
+    }
+    MPI_Errhandler after = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &after);
+    require(after == before, "the error handler of MPI_COMM_SELF");
+    MPI_Errhandler_free(&after);
+}
+
 std::map<std::string, std::function<void()>> const scenarios = {
     {"freed_handles", freed_handles},
     {"relative_path", relative_path},
@@ -708,6 +739,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"plain", plain},
     {"threads_with_own_communicators", threads_with_own_communicators},
     {"threads_on_one_communicator", threads_on_one_communicator},
+    {"threads_on_self", threads_on_self},
     {"levels", plain},
 };
 

@@ -1,12 +1,17 @@
 // Preloaded under MPICH where hosts share a few cores: for the tests and for tapioca-cluster, not for production.
 // Debian's MPICH 4.0.2 polls through UCX without ever giving up the processor, so that a rank that waits for a message
 // keeps the sender from running; and with several ranks on each of several hosts it hangs when MPI_Finalize disconnects
-// (mpich pull request 6596). All symbols are looked up when called: programs without MPI are not affected.
+// (mpich pull request 6596). A command that sets LD_PRELOAD for what it runs, as in `env LD_PRELOAD=... program`, gets
+// it with this library in front. All symbols are looked up when called: programs without MPI are not affected.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef unsigned (*progress_function)(void* worker);
 typedef void* (*disconnect_function)(void* endpoint);
@@ -46,4 +51,53 @@ void* ucp_disconnect_nb(void* endpoint)
 {
     if (all_have_arrived) return NULL;  // UCS_OK: done
     return ((disconnect_function)dlsym(RTLD_NEXT, "ucp_disconnect_nb"))(endpoint);
+}
+
+// `variables` with this library first in LD_PRELOAD, if it is not there at all. What is allocated is needed until the
+// program is another one.
+static char* const* with_shim(char* const* variables)
+{
+    static char const name[] = "LD_PRELOAD=";
+    Dl_info self;
+    if (dladdr((void*)&all_have_arrived, &self) == 0) return variables;
+    size_t count = 0;
+    char const* others = "";
+    for (; variables[count] != NULL; ++count)
+        if (strncmp(variables[count], name, sizeof name - 1) == 0) others = variables[count] + sizeof name - 1;
+    if (strstr(others, self.dli_fname) != NULL) return variables;
+    char** const changed = malloc((count + 2) * sizeof *changed);
+    size_t const length = sizeof name + strlen(self.dli_fname) + 1 + strlen(others);
+    char* const text = malloc(length);
+    if (changed == NULL || text == NULL) return variables;
+    snprintf(text, length, "%s%s%s%s", name, self.dli_fname, *others == '\0' ? "" : ":", others);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i)
+        if (strncmp(variables[i], name, sizeof name - 1) != 0) changed[kept++] = variables[i];
+    changed[kept++] = text;
+    changed[kept] = NULL;
+    return changed;
+}
+
+int execve(char const* path, char* const arguments[], char* const variables[])
+{
+    int (*const forward)(char const*, char* const*, char* const*) =
+        (int (*)(char const*, char* const*, char* const*))dlsym(RTLD_NEXT, "execve");
+    return forward(path, arguments, with_shim(variables));
+}
+
+int execvpe(char const* name, char* const arguments[], char* const variables[])
+{
+    int (*const forward)(char const*, char* const*, char* const*) =
+        (int (*)(char const*, char* const*, char* const*))dlsym(RTLD_NEXT, "execvpe");
+    return forward(name, arguments, with_shim(variables));
+}
+
+int execv(char const* path, char* const arguments[])
+{
+    return execve(path, arguments, environ);
+}
+
+int execvp(char const* name, char* const arguments[])
+{
+    return execvpe(name, arguments, environ);
 }

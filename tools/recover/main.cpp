@@ -24,6 +24,13 @@ namespace stage = tapioca::stage;
 using recover::View;
 using tapioca::Errc;
 
+/// How this MPI's launcher is asked for a process on every host.
+#ifdef OPEN_MPI
+constexpr auto one_a_host = "mpiexec --map-by ppr:1:node";
+#else
+constexpr auto one_a_host = "mpiexec -ppn 1";
+#endif
+
 struct Arguments {
     std::string target;
     bool partial = false;
@@ -210,8 +217,8 @@ private:
         if (me() == 0)
             fmt::print(stderr,
                        "tapioca: {}: {} of {} logs are missing, {} things are damaged: nothing was changed. Start a "
-                       "process on every host, or recover the rest with --partial\n",
-                       a_.target, missing, logs_.size(), damage_.size());
+                       "process on every host ({} tapioca log recover), or recover the rest with --partial\n",
+                       a_.target, missing, logs_.size(), damage_.size(), one_a_host);
         return false;
     }
 
