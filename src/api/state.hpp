@@ -54,6 +54,8 @@ public:
     /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
     target::Target* target();
     [[nodiscard]] core::Status const& target_status() const { return target_status_; }
+    /// The same without opening it. Null if it is not open.
+    [[nodiscard]] target::Target* target_if_open() const { return target_.get(); }
     void set_target(std::unique_ptr<target::Target> target) { target_ = std::move(target); }
     core::Status close_target();
 

@@ -14,6 +14,7 @@
 #include "stage/neighbours.hpp"
 #include "stage/overlay.hpp"
 #include "stage/writer.hpp"
+#include "target/target.hpp"
 
 namespace tapioca::stage {
 
