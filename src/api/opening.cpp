@@ -167,10 +167,12 @@ target::Target* FileState::target()
     if (!target_) {
         target_status_ = {};  // what failed before may do now
         auto opened = open_again();
-        if (opened)
+        if (opened) {
             keep(std::move(*opened));
-        else
+            if (staging) target_->tell_changes(staging->stage().writer().touched());
+        } else {
             target_status_ = tl::unexpected(opened.error());
+        }
     }
     return target_.get();
 }

@@ -151,6 +151,9 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
     marker.mapping = common.mapping;
     marker.tier = *file.settings.options.stage;
     marker.target = target;
+    auto const facts = stage::facts_of(target::descriptor(*file.target()));
+    if (!facts) return tl::unexpected(facts.error());
+    marker.noted = {0, 1, stage::Noted::State::left, *facts};
     for (std::size_t node = 0; node < texts.size(); ++node) {
         auto const line = texts[node].find('\n');
         auto const& ranks = team.nodes()[node];
@@ -227,6 +230,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
                      durable_of(file)),
         (*tier)->traits().name, target));
     staging->marker_ = std::move(*marker);
+    if (auto* const opened = file.target_if_open()) opened->tell_changes(staging->stage_.writer().touched());
     staging->launch_agent();
     staging->meet_neighbours();
     staging->creating_ = MPI_Wtime() - start;
@@ -251,6 +255,7 @@ static void give_back(stage::Stage stage, std::shared_ptr<stage::Content> conten
 
 Staging::~Staging()
 {
+    if (auto* const target = file_.target_if_open()) target->tell_changes(nullptr);
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
 
@@ -292,6 +297,7 @@ void Staging::launch_agent()
     if (team.node_rank() != 0) return;
     auto target = file_.open_again();
     if (!target) return;
+    (*target)->tell_changes(stage_.writer().touched());
     stage::Agent::Wish agent;
     auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));
     agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
@@ -355,6 +361,7 @@ core::Status Staging::write_through(stage::Stage::Write const& write)
 
 core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
 {
+    if (next == stage::Stage::Next::write) touch();
     if (stage_.empty()) return {};
     auto* const target = file_.target();
     if (!target) return file_.target_status();
@@ -378,7 +385,14 @@ core::Status Staging::commit(bool durable)
         status = target ? target->sync() : file_.target_status();
     }
     if (lasting) status = pool.agree(status);
-    if (status && team.rank() == 0) status = stage::note_flushed(marker_, stage_.epoch(), flushes_, lasting);
+    if (status && team.rank() == 0) {
+        auto const facts = stage::facts_of(target::descriptor(*file_.target()));
+        if (!facts) status = tl::unexpected(facts.error());
+        // The first note was the marker's making.
+        stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
+        if (facts) noted.file = *facts;
+        if (status) status = stage::note(marker_, noted, lasting);
+    }
     status = pool.agree(status);
     ++flushes_;
     return status;
@@ -500,7 +514,7 @@ core::Status Staging::close()
     drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
     agent_.reset();
     if (!status) return status;
-    if (pool.team().rank() == 0) status = stage::remove_marker(target_);
+    if (pool.team().rank() == 0) status = stage::remove_marker(target_, stage_.durable() != stage::Durable::sync);
     status = pool.agree(status);
     if (!status) return status;
     status = stage_.remove(!shared() || pool.team().node_rank() == 0);

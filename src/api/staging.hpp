@@ -36,6 +36,8 @@ public:
     /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
     /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
     core::Status hand_over(stage::Stage::Next next, bool durable);
+    /// Notes that this rank is about to change the target, or just did, in a way that is not seen here. Local.
+    void touch() { stage_.writer().touch(); }
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
     core::Status flush(bool durable);

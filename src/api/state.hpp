@@ -73,6 +73,8 @@ public:
     /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
     target::Target* target();
     [[nodiscard]] core::Status const& target_status() const { return target_status_; }
+    /// The same without opening it. Null if it is not open.
+    [[nodiscard]] target::Target* target_if_open() const { return target_.get(); }
     core::Status close_target();
     /// The file once more, the one that all ranks mean: another one of that name is a failure. Local.
     [[nodiscard]] core::Result<std::unique_ptr<target::Target>> open_again() const;

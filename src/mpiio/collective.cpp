@@ -131,7 +131,14 @@ bool OpenFile::open_engine()
     } catch (Error const& error) {
         // A log of the file is there: a dead job's, or that of a program that is running, which is nobody's concern.
         bool const left = error.code() == Errc::invalid_state && !stage::is_staged_now(path_);
-        if (error.code() == Errc::setting || left) warn(error.what());
+        bool const changes = left && (amode_ & MPI_MODE_RDONLY) == 0;
+        if (changes && first_) stage::let_others_in(path_);
+        if (error.code() == Errc::setting || left)
+            warn(std::string(error.what()) +
+                 (changes
+                      ? "; do so before a program changes the file: what this one writes now is kept by `discard`, and "
+                        "`recover` refuses to write older data over it"
+                      : ""));
         give_up(error.what());
         return false;
     }

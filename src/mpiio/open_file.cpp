@@ -194,7 +194,8 @@ void warn(std::string const& text)
 {
     static std::atomic<bool> told = false;
     if (told.exchange(true) || comm::world_rank() != 0) return;
-    std::fprintf(stderr, "tapioca: %s; files are left to the MPI library\n", text.c_str());
+    bool const named = text.starts_with("tapioca: ");  // an Error's own words
+    std::fprintf(stderr, "%s%s; files are left to the MPI library\n", named ? "" : "tapioca: ", text.c_str());
 }
 
 bool is_off()

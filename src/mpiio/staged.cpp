@@ -145,6 +145,7 @@ Outcome OpenFile::write_staged(Request const& request, bool collective)
         auto const few = logged().settings.options.stage_through.value_or(through_by_default);
         bool const at_once = siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
         stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
+        if (staging().stage().empty()) staging().touch();  // something may have been passed on before
         auto const status = at_once ? staging().write_through(write) : staging().write(write);
         if (!status) outcome = {true, class_of(status.error().code, status.error().sys_errno), 0};
     }
@@ -245,6 +246,7 @@ int OpenFile::flush(bool durable)
     std::lock_guard const lock(log_);
     staging().advance();
     auto const status = staging().flush(durable);
+    staging().touch();  // the MPI library may change the file now
     overdue_ = !status;
     return status ? MPI_SUCCESS : failed(status.error());
 }

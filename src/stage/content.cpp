@@ -73,6 +73,7 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, 
     Counters counters;
     std::memcpy(&counters, log->meta.data() + sizeof(Head), sizeof counters);
     tainted_ = tainted_ || counters.tainted != 0;
+    touched_ns_ = std::max(touched_ns_, counters.touched);
     if (ranks.empty()) ranks = log->image->ranks();
     for (auto const rank : ranks) {
         Stream stream;

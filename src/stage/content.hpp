@@ -51,6 +51,8 @@ public:
 
     /// What went to the target at once cannot be relied on there.
     [[nodiscard]] bool tainted() const { return tainted_; }
+    /// The latest of the logs' Counters::touched.
+    [[nodiscard]] std::uint64_t touched_ns() const { return touched_ns_; }
     [[nodiscard]] std::uint64_t requests() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
@@ -82,6 +84,7 @@ private:
     std::uint64_t after_ = 0;
     std::vector<std::string> damage_;
     bool tainted_ = false;
+    std::uint64_t touched_ns_ = 0;
     std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
     bool again_ = false;                   ///< stored requests are written again
 };

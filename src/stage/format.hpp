@@ -64,7 +64,9 @@ struct Counters {
     std::int64_t end;                ///< and where the last one ends
     std::uint64_t tainted;           ///< not 0: what went to the target at once may be overwritten there
     std::uint64_t appended;          ///< grows with every entry, also with those beside the target
-    std::byte reserved[64];
+    std::uint64_t touched;           ///< when one of its ranks was last about to change the target: ns since 1970, or 0
+    std::uint64_t beside;            ///< how many ranks' logs go on beside the target
+    std::byte reserved[48];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 

@@ -1,6 +1,7 @@
 #include "stage/marker.hpp"
 #include "core/interrupt.hpp"
 
+#include <ctime>
 #include <filesystem>
 #include <set>
 
@@ -16,24 +17,68 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The first line says what it is; the two that follow take turns in telling how far the log was flushed, so that one of
-// them is whole at any time; then comes JSON.
-constexpr std::string_view first_line = "tapioca stage 1\n";
-constexpr std::size_t slot_bytes = 38;  // epoch, checksum
+// The first line says what it is. Two lines that follow take turns in telling how far the log was flushed and what the
+// file was then, so that one of them is whole at any time; a third tells of programs that were let past the marker;
+// then comes JSON.
+constexpr std::string_view first_line = "tapioca stage 2\n";
+constexpr std::size_t slot_bytes = 145;
+constexpr std::size_t slots = 3;
+// Version 1 has two lines with an epoch and a checksum only.
+constexpr std::string_view first_line_of_1 = "tapioca stage 1\n";
+constexpr std::size_t slot_bytes_of_1 = 38;
+static_assert(first_line.size() == first_line_of_1.size());
 
-std::string slot_of(std::uint64_t epoch)
+std::string slot_of(Noted const& noted)
+{
+    auto const& file = noted.file;
+    auto const text = fmt::format("{:020} {:020} {} {:020} {:020} {:020} {:020} ", noted.epoch, noted.generation,
+                                  static_cast<char>(noted.state), file.inode, file.size, file.born_ns, file.changed_ns);
+    return fmt::format("{}{:016x}\n", text, checksum_of(text.data(), text.size()));
+}
+
+std::string slot_of_1(std::uint64_t epoch)
 {
     return fmt::format("{:020} {:016x}\n", epoch, checksum_of(&epoch, sizeof epoch));
 }
 
-std::uint64_t epoch_in(std::string_view slot)
+std::uint64_t digits_in(std::string_view text)
 {
-    std::uint64_t epoch = 0;
-    for (char const c : slot.substr(0, 20)) {
+    std::uint64_t value = 0;
+    for (char const c : text) {
         if (c < '0' || c > '9') return 0;
-        epoch = epoch * 10 + static_cast<std::uint64_t>(c - '0');
+        value = value * 10 + static_cast<std::uint64_t>(c - '0');
     }
-    return slot == slot_of(epoch) ? epoch : 0;
+    return value;
+}
+
+/// State::nothing if it is not whole.
+Noted noted_in(std::string_view slot)
+{
+    auto const number = [&](std::size_t at) { return digits_in(slot.substr(at, 20)); };
+    auto const state = static_cast<Noted::State>(slot[42]);
+    Noted noted{number(0), number(21), state, {number(44), number(65), number(86), number(107)}};
+    bool const known =
+        state == Noted::State::left || state == Noted::State::recovering || state == Noted::State::others;
+    return known && slot == slot_of(noted) ? noted : Noted{};
+}
+
+std::uint64_t epoch_in_1(std::string_view slot)
+{
+    auto const epoch = digits_in(slot.substr(0, 20));
+    return slot == slot_of_1(epoch) ? epoch : 0;
+}
+
+/// How long after its last known moment a job may have changed the file: the time is noted just before.
+constexpr std::uint64_t grace_ns = 1'000'000'000;
+
+std::string to_text(std::uint64_t time_ns)
+{
+    auto const seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
+    std::tm local = {};
+    char text[64] = {};
+    if (!::localtime_r(&seconds, &local) || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        return fmt::format("{} s after 1970", seconds);
+    return text;
 }
 
 core::Result<Identity> identity_from(std::string const& hex)
@@ -155,12 +200,14 @@ try {
     auto const size = size_of(*file, path);
     if (!size) return tl::unexpected(size.error());
     auto const refuse = [&](std::string const& why) { return core::fail(Errc::io, path + ": " + in_one_line(why)); };
-    constexpr auto head = first_line.size() + 2 * slot_bytes;
-    if (*size < head || *size > (std::uint64_t{1} << 30)) return refuse("no marker of this version");
+    if (*size < first_line.size() + 2 * slot_bytes_of_1 || *size > (std::uint64_t{1} << 30))
+        return refuse("no marker of this version");
     std::string text(*size, '\0');
     if (auto status = read_all(file->get(), 0, std::as_writable_bytes(std::span(text))); !status)
         return tl::unexpected(status.error());
-    if (!text.starts_with(first_line)) return refuse("no marker of this version");
+    bool const old = text.starts_with(first_line_of_1);
+    auto const head = first_line.size() + (old ? 2 * slot_bytes_of_1 : slots * slot_bytes);
+    if ((!old && !text.starts_with(first_line)) || text.size() < head) return refuse("no marker of this version");
     auto const json = Json::parse(text.substr(head));
     Marker marker;
     auto const identity = identity_from(json.at("identity").get<std::string>());
@@ -180,9 +227,20 @@ try {
         for (auto const& rank : json_node.at("ranks")) node.ranks.push_back(number_from(rank));
     }
     if (auto const sound = check(marker); !sound) return refuse(sound.error().text);
+    auto const slot = [&](std::size_t i) {
+        auto const bytes = old ? slot_bytes_of_1 : slot_bytes;
+        return std::string_view(text).substr(first_line.size() + i * bytes, bytes);
+    };
+    if (old) {
+        marker.flushed = std::max(epoch_in_1(slot(0)), epoch_in_1(slot(1)));
+        return marker;
+    }
     for (std::size_t i = 0; i < 2; ++i)
-        marker.flushed = std::max(
-            marker.flushed, epoch_in(std::string_view(text).substr(first_line.size() + i * slot_bytes, slot_bytes)));
+        if (auto const noted = noted_in(slot(i)); noted.generation >= marker.noted.generation) marker.noted = noted;
+    if (marker.noted.state != Noted::State::left && marker.noted.state != Noted::State::recovering)
+        return refuse("it does not say how far the logs were flushed");
+    if (auto const noted = noted_in(slot(2)); noted.state == Noted::State::others) marker.others = noted;
+    marker.flushed = marker.noted.epoch;
     return marker;
 } catch (std::exception const& error) {
     return core::fail(Errc::io, fmt::format("{}: {}", marker_path(target), in_one_line(error.what())));
@@ -200,7 +258,7 @@ try {
                      {"nodes", Json::array()}};
     for (auto const& node : marker.nodes)
         json["nodes"].push_back({{"host", node.host}, {"directory", node.directory}, {"ranks", node.ranks}});
-    return std::string(first_line) + slot_of(0) + slot_of(0) +
+    return std::string(first_line) + slot_of({}) + slot_of(marker.noted) + slot_of({}) +
            json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 } catch (std::exception const& error) {
     return core::fail(Errc::unsupported, fmt::format("the marker cannot name where the logs are: {}", error.what()));
@@ -283,21 +341,77 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
     return file;
 }
 
-core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint64_t turn, bool durable)
+static core::Status put_slot(Descriptor const& file, std::size_t number, Noted const& noted, bool durable)
 {
-    auto const slot = slot_of(epoch);
-    auto const offset = first_line.size() + turn % 2 * slot_bytes;
+    auto const slot = slot_of(noted);
+    auto const offset = first_line.size() + number * slot_bytes;
     if (auto status = write_all(file.get(), offset, std::as_bytes(std::span(slot))); !status) return status;
     if (durable && core::uninterrupted([&] { return ::fdatasync(file.get()); }) != 0)
         return core::fail_errno(errno, "the marker");
     return {};
 }
 
-core::Status remove_marker(std::string const& target)
+core::Status note(Descriptor const& file, Noted const& noted, bool durable)
+{
+    return put_slot(file, noted.generation % 2, noted, durable);
+}
+
+void let_others_in(std::string const& target)
+{
+    auto const marker = read_marker(target);
+    auto const file = open_private(marker_path(target), true);
+    Descriptor const opened(core::uninterrupted([&] { return ::open(target.c_str(), O_RDONLY | O_CLOEXEC); }));
+    auto const now = facts_of(opened.get());
+    bool const concerned = marker && marker->noted.state != Noted::State::nothing && file && now && !is_held(*file);
+    // Who came first counts: later ones find what it has written.
+    if (!concerned || marker->others.state == Noted::State::others) return;
+    (void)put_slot(*file, slots - 1, {0, 1, Noted::State::others, *now}, false);
+}
+
+core::Status forget_others(Descriptor const& file)
+{
+    return put_slot(file, slots - 1, {}, false);
+}
+
+core::Status remove_marker(std::string const& target, bool durable)
 {
     auto const path = marker_path(target);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
-    return {};
+    return durable ? sync_directory_of(path) : core::Status();
+}
+
+core::Result<FileFacts> facts_of(int fd)
+{
+    struct statx found = {};
+    auto const ns = [](statx_timestamp const& time) {
+        return time.tv_sec < 0 ? 0 : static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+    };
+    if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0)
+        return core::fail_errno(errno, "looking at the file");
+    return FileFacts{found.stx_ino, found.stx_size, (found.stx_mask & STATX_BTIME) ? ns(found.stx_btime) : 0,
+                     ns(found.stx_mtime)};
+}
+
+std::optional<std::string> changed_by_others(Marker const& marker, FileFacts const& now, std::uint64_t touched_ns)
+{
+    auto const& was = marker.noted.file;
+    if (now.inode != was.inode || (now.born_ns != 0 && was.born_ns != 0 && now.born_ns != was.born_ns))
+        return fmt::format(
+            "another file has its name since, of inode {} made on {}, where the staged one had inode {}; it "
+            "was last changed on {}",
+            now.inode, to_text(now.born_ns), was.inode, to_text(now.changed_ns));
+    auto const& others = marker.others;
+    if (others.state == Noted::State::others && now.changed_ns > others.file.changed_ns)
+        return fmt::format("a program that went past the log has changed it on {}", to_text(now.changed_ns));
+    bool const recovering = marker.noted.state == Noted::State::recovering;
+    if (!recovering && now.changed_ns == was.changed_ns && now.size == was.size) return {};
+    // Our own changes after that was noted.
+    auto const last = recovering ? was.changed_ns : touched_ns;
+    if (last != 0 && (recovering || now.changed_ns >= was.changed_ns) && now.changed_ns <= last + grace_ns) return {};
+    return fmt::format(
+        "it was changed on {}, and has {} bytes; when it was last known to be changed by the job, on {}, it "
+        "had {}",
+        to_text(now.changed_ns), now.size, to_text(std::max(was.changed_ns, last)), was.size);
 }
 
 }  // namespace tapioca::stage

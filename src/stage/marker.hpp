@@ -2,12 +2,36 @@
 // It is there from open to close, and stays after a crash.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "stage/files.hpp"
 
 namespace tapioca::stage {
+
+/// What tells a file from another of its name, and from itself when somebody has changed it.
+struct FileFacts {
+    std::uint64_t inode = 0;
+    std::uint64_t size = 0;
+    std::uint64_t born_ns = 0;     ///< since 1970; 0 where the file system does not tell
+    std::uint64_t changed_ns = 0;  ///< of the contents; since 1970
+};
+core::Result<FileFacts> facts_of(int fd);
+
+/// What a marker says of the target, in turns at one of two places.
+struct Noted {
+    enum class State : char {
+        left = 's',        ///< the file is as our last change left it, but for what the logs say of later ones
+        recovering = 'r',  ///< a recovery changes it; `changed_ns` is when it was last known to do so
+        others = 'o',      ///< a program was let past the marker then; has a place of its own
+        nothing = '-',
+    };
+    std::uint64_t epoch = 0;       ///< all requests of this epoch and before are in the target
+    std::uint64_t generation = 0;  ///< grows with each of our flushes, and while we recover
+    State state = State::nothing;
+    FileFacts file;
+};
 
 struct Marker {
     /// A node and its logs.
@@ -23,6 +47,8 @@ struct Marker {
     std::string target;
     std::vector<Node> nodes;
     std::uint64_t flushed = 0;  ///< all requests of this epoch and before are in the target
+    Noted noted;                ///< State::nothing in a marker of version 1, which knows nothing of the file
+    Noted others;               ///< State::nothing if nobody was let past it
 
     /// The pairs of files of a node; with those beside the target that are there.
     [[nodiscard]] std::vector<Place> logs_of(Node const& node) const;
@@ -40,11 +66,20 @@ std::string what_to_do(std::string const& target);
 bool is_staged_now(std::string const& target);
 
 core::Result<Marker> read_marker(std::string const& target);
-/// Makes the marker. Fails if there is one. `durable`: even if the machine stops.
+/// Makes the marker, which says what `marker.noted` says. Fails if there is one. `durable`: even if the machine stops.
 core::Result<Descriptor> create_marker(Marker const& marker, bool durable);
-/// Notes how far the log was flushed, in turns at one of two places. `durable`: even if the machine stops.
-core::Status note_flushed(Descriptor const& file, std::uint64_t epoch, std::uint64_t turn, bool durable);
-core::Status remove_marker(std::string const& target);
+/// Notes how far the log was flushed, and what the file is then. `durable`: even if the machine stops.
+core::Status note(Descriptor const& file, Noted const& noted, bool durable);
+/// A program that is not kept from the target by its marker may change it from now on. Local.
+void let_others_in(std::string const& target);
+/// Whatever they have changed is written over.
+core::Status forget_others(Descriptor const& file);
+/// `durable`: even if the machine stops.
+core::Status remove_marker(std::string const& target, bool durable = false);
+
+/// What others have done to the target since the job or the recovery was last known to change it, in words; nothing if
+/// they have not. `now` is what the file is, `touched_ns` the latest of the logs' Counters::touched.
+std::optional<std::string> changed_by_others(Marker const& marker, FileFacts const& now, std::uint64_t touched_ns);
 
 /// Where a rank's log goes on when its tier is full: beside the target.
 Place overflow_place(std::string const& target, std::uint32_t rank);

@@ -109,6 +109,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     bool const all_written = written_.entries == entries();
     settled_ = false;
     if (auto status = through(); !status) return status;
+    writer_.touch();
     widen(write);
     // Else older bytes of the log would win at the next flush.
     auto const epoch = enter(epoch_ + 2);

@@ -11,6 +11,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
+#include "target/target.hpp"
 
 namespace tapioca::stage {
 
@@ -70,7 +71,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, 0, {}};
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, 0, 0, 0, {}};
     return writer;
 }
 
@@ -283,6 +284,21 @@ void Writer::taint()
     std::atomic_ref(counters_in(first_page_).tainted).store(UINT64_MAX);
 }
 
+std::uint64_t* Writer::touched()
+{
+    return &counters_in(first_page_).touched;
+}
+
+void Writer::touch()
+{
+    std::atomic_ref(*touched()).store(target::now_ns());
+}
+
+void Writer::tell_beside()
+{
+    std::atomic_ref(counters_in(first_page_).beside).fetch_add(1);
+}
+
 void Writer::tell_range(std::int64_t begin, std::int64_t end)
 {
     auto& counters = counters_in(first_page_);
@@ -345,6 +361,8 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.begin = pattern::no_offset;
     counters.end = 0;
     counters.tainted = 0;
+    counters.touched = 0;
+    counters.beside = 0;
     for (auto const* const file : {&meta_, &data_})
         if (core::uninterrupted([&] { return ::ftruncate(file->get(), head_bytes); }) != 0)
             return core::fail_errno(errno, place_.directory);

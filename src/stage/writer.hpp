@@ -36,6 +36,12 @@ public:
     core::Status append_gone(std::int64_t begin, std::int64_t end, std::uint64_t epoch);
     /// See Counters::tainted; until it is emptied.
     void taint();
+    /// Where it is noted when this rank is about to change the target; see Counters::touched.
+    [[nodiscard]] std::uint64_t* touched();
+    /// Notes that it is so now.
+    void touch();
+    /// Notes that this rank's log goes on beside the target, until it is emptied.
+    void tell_beside();
     /// Appends nothing any more.
     void give_up() { broken_ = true; }
     /// Tells other processes, without delay, that requests reach from `begin` to `end`.

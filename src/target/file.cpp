@@ -1,6 +1,8 @@
 // The shared file: pread and pwrite with everything that they may do instead of succeeding.
 #include <algorithm>
+#include <atomic>
 #include <climits>
+#include <ctime>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -51,6 +53,7 @@ public:
 
     core::Status write(std::int64_t offset, std::span<iovec> vectors) override
     {
+        tell_change();
         drop_front(vectors, 0);
         while (!vectors.empty()) {
             ssize_t const done = core::uninterrupted([&] {
@@ -88,6 +91,7 @@ public:
     bool reserve(std::int64_t begin, std::int64_t end, machine::Reserve how) override
     {
         if (how == machine::Reserve::nothing || has_data(begin, end)) return false;
+        tell_change();
         if (how == machine::Reserve::allocate) {
             (void)::fallocate(fd_, 0, begin, end - begin);
             return false;
@@ -108,6 +112,7 @@ public:
 
     bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte*)> const& store) override
     {
+        tell_change();
         // With its room allocated and its pages there, storing cannot fail: a full device says so here.
         if (::fallocate(fd_, 0, begin, end - begin) != 0) return false;
         auto const page = ::sysconf(_SC_PAGESIZE);
@@ -120,6 +125,8 @@ public:
         ::munmap(pages, bytes);
         return there;
     }
+
+    void tell_changes(std::uint64_t* when) override { changed_ = when; }
 
     core::Status sync() override
     {
@@ -145,6 +152,11 @@ public:
     [[nodiscard]] int fd() const { return fd_; }
 
 private:
+    void tell_change()
+    {
+        if (auto* const when = changed_.load()) std::atomic_ref(*when).store(now_ns());
+    }
+
     /// True if something is stored in [begin, end) already, so that no room need be made.
     [[nodiscard]] bool has_data(std::int64_t begin, std::int64_t end) const
     {
@@ -155,6 +167,7 @@ private:
     static int count(std::span<iovec> vectors) { return static_cast<int>(std::min(vectors.size(), most_vectors)); }
 
     int fd_;
+    std::atomic<std::uint64_t*> changed_ = nullptr;
 };
 
 class Discard final : public Target {
@@ -183,6 +196,15 @@ bool Target::reserve(std::int64_t /*begin*/, std::int64_t /*end*/, machine::Rese
 }
 
 void Target::populate(std::int64_t /*begin*/, std::int64_t /*end*/) {}
+
+void Target::tell_changes(std::uint64_t* /*when*/) {}
+
+std::uint64_t now_ns()
+{
+    timespec now = {};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 bool Target::patch(std::int64_t /*begin*/, std::int64_t /*end*/, std::function<void(std::byte*)> const& /*store*/)
 {

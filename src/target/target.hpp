@@ -31,6 +31,9 @@ public:
     /// store(memory) gets the memory of byte `begin` and changes the pieces' bytes only, so that what others write
     /// between them stays. False, with nothing stored, if it cannot be had without danger.
     virtual bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte* memory)> const& store);
+    /// From now on the time is put into `*when`, as now_ns() has it, whenever the file is about to be changed. Null:
+    /// no longer. It must live as long as the target, or until then.
+    virtual void tell_changes(std::uint64_t* when);
     virtual core::Status sync() = 0;
     virtual core::Result<std::uint64_t> size() = 0;
     /// Reports what the file system says when the descriptor is given back.
@@ -39,6 +42,9 @@ public:
     core::Status write(std::int64_t offset, std::span<std::byte const> bytes);
     core::Result<std::uint64_t> read(std::int64_t offset, std::span<std::byte> bytes);
 };
+
+/// Nanoseconds since 1970, by the clock that files' times of change come from.
+std::uint64_t now_ns();
 
 enum class Access { create, update, read };
 

@@ -44,13 +44,18 @@ void check_written(Marker marker)
 {
     marker.target = fuzz::scratch().path() + "/again";
     claim(stage::remove_marker(marker.target).has_value(), "a marker can be removed");
+    marker.noted = {0, 1, stage::Noted::State::left, {}};
     auto const file = stage::create_marker(marker, false);
     if (!file) return fuzz::claim_one_line(file.error());
     auto const again = stage::read_marker(marker.target);
     claim(again.has_value(), "what was written can be read", again ? "" : again.error().text);
     claim_same(marker, *again);
     claim(again->flushed == 0, "nothing is flushed yet");
-    claim(stage::note_flushed(*file, 7, 0, false) && stage::note_flushed(*file, 8, 1, false), "progress is noted");
+    stage::Noted noted{7, 2, stage::Noted::State::left, {1, 2, 3, 4}};
+    claim(stage::note(*file, noted, false).has_value(), "progress is noted");
+    noted.epoch = 8;
+    ++noted.generation;
+    claim(stage::note(*file, noted, false).has_value(), "and again");
     auto const later = stage::read_marker(marker.target);
     claim(later && later->flushed == 8, "and told");
 }

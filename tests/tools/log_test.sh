@@ -30,7 +30,10 @@ flip() { # FILE BYTE: another value there
     printf "\\$(printf %o $((value ^ 64)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 keep() { rm -rf kept && mkdir kept && cp -a got got.tapioca stage kept; }
-put_back() { rm -rf got got.tapioca stage && cp -a kept/. .; }
+put_back() { # the file itself stays the same one
+    rm -rf got.tapioca stage && cp -a kept/got.tapioca kept/stage .
+    cat kept/got >got && touch -r kept/got got
+}
 
 mkdir stage
 staged 3 want close
@@ -111,8 +114,8 @@ rm -rf stage/*
 dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
 preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"' # behind what MPICH preloads
 if [ -n "$dropin" ]; then
-    through() { # TARGET HOW
-        rm -f "$1"
+    through() { # TARGET HOW [again]
+        [ $# -eq 3 ] || rm -f "$1"
         TAPIOCA_STAGE="ssd:$work/stage" "${launcher[@]}" -n 2 sh -c "$preloaded" "$dropin" "$bin/leave_log" "$1" "$2" >out 2>&1 || true
     }
     through want through-close
@@ -127,6 +130,48 @@ if [ -n "$dropin" ]; then
     done
     rm -rf stage/*
 fi
+
+# a file that others have changed since, or have put in its place
+staged 3 got leave
+keep
+changed() { # REGULAR-EXPRESSION: recover refuses and changes nothing; it can be made to
+    cp got changed
+    answered 1 "$1" recover got
+    grep -q "nothing was changed. .*recover --force" out || fail "not said how to force it"
+    same got changed "what others wrote was changed"
+    local at
+    for at in 4 6 8 10 12; do # as soon as it writes
+        { KILL_AT=$at LD_PRELOAD="$kill_at" "$bin/tapioca-recover" --force got; } >out 2>&1 && fail "not killed"
+        ! grep -q "^[0-9]* [0-9]* r " got.tapioca || break
+    done
+    shown "recovered 24 requests" recover got # an interrupted one goes on without being forced
+}
+printf 'newer data' | dd of=got bs=1 conv=notrunc status=none
+changed "got: it was changed on 20.*, and has 10 bytes; .* it had 0\\."
+put_back
+mv got elsewhere && cp -p elsewhere got
+changed "another file has its name since"
+mv elsewhere got
+put_back
+touch -d '2001-01-01' got
+changed "it was changed on 2001-01-01"
+put_back
+printf 'newer data' | dd of=got bs=1 conv=notrunc status=none
+{ # a marker of version 1 knows nothing of the file
+    echo "tapioca stage 1"
+    for turn in 1 2; do echo "00000000000000000000 34c96acdcadb1bbb"; done
+    tail -n +5 kept/got.tapioca
+} >got.tapioca
+shown "its marker is of version 1: .* cannot be told" recover got
+if [ -n "$dropin" ]; then # the second run of a job that was killed: its data is newer
+    through got through
+    through got through-close again
+    grep -q "tapioca: open.*kept by .discard., and .recover. refuses" out || fail "no right advice for a second run: $(cat out)"
+    ! grep -q "tapioca: tapioca" out || fail "said twice who it is"
+    answered 1 "a program that went past the log has changed it on 20" recover got
+    shown "removed 2 logs" discard --yes got
+fi
+rm -rf stage/* changed
 
 # logs that are missing or damaged, one after the other
 staged 3 want close

@@ -502,6 +502,7 @@ TEST(Marker, NamesThatAreNoUtf8AreAFailure)
     marker.tier = "dram";
     marker.target = scratch.path() + "/t\xe4rget";
     marker.nodes = {{"host", "/tmp/tapioca-" + std::string(32, '0'), {0}}};
+    marker.noted = {0, 1, Noted::State::left, {}};
     ASSERT_TRUE(create_marker(marker, false)) << "the target's name is found by its path";
     EXPECT_TRUE(read_marker(marker.target));
     ASSERT_TRUE(remove_marker(marker.target));

@@ -1,6 +1,7 @@
 // tapioca-recover: the MPI program behind `tapioca log recover`. One process is enough where it sees all logs.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "core/units.hpp"
 #include "deal.hpp"
 #include "progress.hpp"
+#include "sign.hpp"
 
 namespace {
 
@@ -34,6 +36,7 @@ constexpr auto one_a_host = "mpiexec -ppn 1";
 struct Arguments {
     std::string target;
     bool partial = false;
+    bool force = false;
     bool live = false;
     bool parse_only = false;
 };
@@ -98,6 +101,7 @@ public:
         if (auto status = refuse_live(); !status) return tl::unexpected(status.error());
         read_logs();
         if (!tell_problems()) return 1;
+        if (auto status = refuse_changed(); !status) return tl::unexpected(status.error());
         if (auto status = write(); !status) return tl::unexpected(status.error());
         if (auto status = clean_up(); !status) return tl::unexpected(status.error());
         return 0;
@@ -222,8 +226,52 @@ private:
         return false;
     }
 
+    /// Fails if others have changed the file since: what is in the logs is older.
+    core::Status refuse_changed()
+    {
+        auto touched = content_.touched_ns();
+        MPI_Allreduce(MPI_IN_PLACE, &touched, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+        auto const requests = sum(content_.requests());
+        core::Status status;
+        if (me() == 0 && requests > 0) {
+            auto const now = facts_now();
+            if (!now) status = tl::unexpected(now.error());
+            bool const known = marker_.noted.state != stage::Noted::State::nothing;
+            auto const changed = now && known ? stage::changed_by_others(marker_, *now, touched) : std::nullopt;
+            if (now && !known)
+                fmt::print(stderr,
+                           "tapioca: {}: its marker is of version 1: whether others have changed the file since cannot "
+                           "be told\n",
+                           core::printable(a_.target));
+            if (changed && a_.force)
+                fmt::print(stderr, "tapioca: {}: {}: older data is written over it\n", core::printable(a_.target),
+                           *changed);
+            if (changed && !a_.force)
+                status = core::fail(
+                    Errc::invalid_state,
+                    fmt::format(
+                        "{}: {}. What is in the logs is older: nothing was changed. `tapioca log recover --force "
+                        "{}` writes it over the file all the same, `tapioca log discard {}` gives it up",
+                        a_.target, *changed, a_.target, a_.target));
+        }
+        return comm::agree(MPI_COMM_WORLD, status);
+    }
+
+    [[nodiscard]] core::Result<stage::FileFacts> facts_now() const
+    {
+        stage::Descriptor const file(::open(a_.target.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file) return core::fail_errno(errno, a_.target);
+        return stage::facts_of(file.get());
+    }
+
     core::Status write()
     try {
+        // Should this be interrupted, the file is known to have been changed by it.
+        std::optional<recover::Sign> sign;
+        auto const now = facts_now();
+        if (me() == 0 && now && marker_.noted.state != stage::Noted::State::nothing)
+            sign.emplace(marker_file_, marker_.noted, *now);
+        MPI_Barrier(MPI_COMM_WORLD);
         auto const state = api::open_file(MPI_COMM_WORLD, a_.target, tapioca::Mode::update, {}, MPI_INFO_NULL, true);
         auto file = api::Inside::file(state);
         progress_.begin("writing", content_.bytes());
@@ -246,7 +294,7 @@ private:
         auto const bytes = sum(content_.bytes());
         core::Status status;
         if (me() == 0) stage::remove_unfinished(marker_);
-        if (me() == 0) status = stage::remove_marker(a_.target);
+        if (me() == 0) status = stage::remove_marker(a_.target, true);
         if (status = comm::agree(MPI_COMM_WORLD, status); !status) return status;
         std::uint64_t removed = 0;
         for (std::size_t log = 0; log < logs_.size(); ++log) {
@@ -293,6 +341,7 @@ int main(int argc, char** argv)
     app.name("tapioca log recover");
     app.add_option("TARGET", a.target, "the file")->required();
     app.add_flag("--partial", a.partial, "go on without logs that are missing or damaged: what they had is lost");
+    app.add_flag("--force", a.force, "write over what others have changed in the file since");
     app.add_flag("--live", a.live, "redraw one progress line");
     app.add_flag("--parse-only", a.parse_only)->group("");
     try {
