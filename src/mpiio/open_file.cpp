@@ -262,6 +262,7 @@ void OpenFile::start()
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
+    if (!alone_) (void)hand_over(Direction::read);  // the ranks of a second handle find all that they have staged
     if (agree_to_serve() && may_stage()) (void)open_engine();
 }
 
