@@ -263,6 +263,7 @@ void OpenFile::start()
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
+    if (!alone_) (void)hand_over(Direction::read);  // the ranks of a second handle find all that they have staged
     if (agree_to_serve() && may_stage()) (void)open_engine();
 }
 
@@ -291,7 +292,6 @@ OpenFile::~OpenFile()
 
 void OpenFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
-    if (!off_.empty()) return;
     bad_view_ = "";
     try {
         decode_view(displacement, etype, filetype, representation);

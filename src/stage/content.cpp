@@ -75,18 +75,20 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, 
     tainted_ = tainted_ || counters.tainted != 0;
     touched_ns_ = std::max(touched_ns_, counters.touched);
     if (ranks.empty()) ranks = log->image->ranks();
+    if (but_) std::erase(ranks, *but_);
     for (auto const rank : ranks) {
         Stream stream;
         stream.log = log.get();
         stream.rank = rank;
         stream.from = from;
+        stream.other = but_.has_value();
         auto cursor = from;
         std::string what;
         for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
             if (entry.flags & flag_gone) {
-                forget_before(stream, cursor);
+                if (!stream.other) forget_before(stream, cursor);
                 continue;
             }
             if (entry.epoch <= after_) continue;
@@ -146,10 +148,12 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
         void step()
         {
             std::string what;
-            bytes = stream.log->image->next(stream.rank, cursor, what);
-            // What follows a gap must not win over what is older.
-            done = bytes.empty() || cursor.entries > stream.sound;
-            if (!done) entry = head_of(bytes);
+            do {
+                bytes = stream.log->image->next(stream.rank, cursor, what);
+                // What follows a gap must not win over what is older.
+                done = bytes.empty() || cursor.entries > stream.sound;
+                if (!done) entry = head_of(bytes);
+            } while (!done && (entry.flags & flag_gone));
         }
     };
     first = std::max(first, after_ + 1);
@@ -209,6 +213,7 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
 /// Null for what is in the target and need not be written.
 std::byte const* Content::data_to_write(Entry const& entry, Stream const& stream) const
 {
+    if (stream.other) return nullptr;
     return entry.flags == 0 || again_ ? stream.log->data_of(entry) : nullptr;
 }
 
