@@ -46,6 +46,14 @@ try {
     return pattern::Variable::failed(core::fail(Errc::memory, error.what()));
 }
 
+bool has_hint(MPI_Info info, char const* name)
+{
+    int length = 0;
+    int found = 0;
+    if (info != MPI_INFO_NULL) PMPI_Info_get_valuelen(info, name, &length, &found);
+    return found != 0;
+}
+
 constexpr char const* gone = "the file cannot be opened, or was renamed or replaced";
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 constexpr auto no_match = -any_shift;
@@ -210,14 +218,16 @@ bool OpenFile::agree_to_serve()
 {
     if (agreed_) return off_.empty();
     agreed_ = true;
-    enum : int { refused = 1, staged = 2 };
+    enum : int { refused = 1, staged = 2, wished = 4 };
     int all = refusal_.empty() ? 0 : refused;
+    if (has_hint(hints_, "tapioca_stage")) all |= wished;
     if (any_staged() && learn_which() && !staged_handles_of(*which_, this).empty()) all |= staged;
-    if (!alone_ || all == 0) seat_->settle(*bench_);
+    seat_->settle(*bench_);
     if (!alone_) {
         comm::Waiting const waiting("the other ranks' first access");
         PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_BOR, bench_->comm);
     }
+    wished_ = (all & wished) != 0;
     if (all & refused)
         off_ = refusal_.empty() ? "another rank's wish" : refusal_;
     else if (all & staged)
@@ -234,11 +244,12 @@ Outcome OpenFile::serve(Request const& request)
             std::lock_guard const lock(log_);
             staging().advance();
         }
-        if (request.direction == Direction::write) return write_staged(request, true);
+        if (request.direction == Direction::write) return write_staged(request, true, *this);
         if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
     } else if (overdue_) {
         if (int const error = flush(false); error != MPI_SUCCESS) return {true, error, 0};
     }
+    if (owner_of_log()) return serve_alone(request);
     int const late = has_stage() ? MPI_SUCCESS : hand_over(request.direction);
     auto outcome = serve_together(request);
     if (outcome.served && outcome.error == MPI_SUCCESS) outcome.error = late;
@@ -264,7 +275,7 @@ Outcome OpenFile::serve_together(Request const& request)
         part = look_at(request);
         decision = decide(part);
     } while (decision.reopen);
-    if (is_staged() && request.direction == Direction::write) return write_staged(request, true);  // from now on
+    if (is_staged() && request.direction == Direction::write) return write_staged(request, true, *this);  // from now on
     if (!decision.served) {
         calls_.passed(request.call, !off_.empty()           ? off_
                                     : part.obstacle.empty() ? "another rank's data"

@@ -135,11 +135,13 @@ int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, Pass
 {
     auto const known = find(file);
     if (!known) return pass_on();
-    if (!known->is_staged()) {
+    bool const staged = known->is_staged();
+    if (!staged && !known->is_alone()) {
         known->passed(request.call);
         return pass_on_with(file, known->hand_over(request.direction), pass_on);
     }
-    auto const outcome = request.direction == Direction::write ? known->serve(request) : known->serve_alone(request);
+    bool const logged = staged && request.direction == Direction::write;
+    auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
     return outcome.served ? answer_later(file, outcome, handle) : pass_on_alone();
 }
 

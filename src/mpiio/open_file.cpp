@@ -290,7 +290,6 @@ OpenFile::~OpenFile()
 
 void OpenFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
-    if (!off_.empty()) return;
     bad_view_ = "";
     try {
         decode_view(displacement, etype, filetype, representation);

@@ -66,6 +66,8 @@ public:
     /// What serve() does at the start of a split call; the outcome is kept for its end.
     std::optional<Outcome> split;
 
+    /// Whether it was opened by one rank.
+    [[nodiscard]] bool is_alone() const { return alone_; }
     /// A call that is never served.
     void passed(Call call) { calls_.passed(call); }
     /// The program has set a view. Local.
@@ -85,7 +87,7 @@ public:
     [[nodiscard]] bool is_staged() const;
     /// Whether there is a log, used now or not. The same on all ranks.
     [[nodiscard]] bool has_stage() const;
-    /// An independent access of a staged file, which is served if it can be. Local.
+    /// An independent access of a staged file, or through another handle of it, which is served if it can be. Local.
     Outcome serve_alone(Request const& request);
     /// The MPI library, or the engine, is about to do something with the file past this process's logs of it, this
     /// handle's or another's: brings what is in them into the file. Local.
@@ -117,10 +119,11 @@ private:
     [[nodiscard]] File open_file();
     [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
     Outcome serve_together(Request const& request);
-    Outcome write_staged(Request const& request, bool collective);
+    [[nodiscard]] std::shared_ptr<OpenFile> owner_of_log();
+    Outcome write_staged(Request const& request, bool collective, OpenFile& owner);
     Outcome write_past_the_log(Request const& request, Part const& part);
     int enter(pattern::Access const& access);
-    Outcome read_over(Request const& request);
+    Outcome read_over(Request const& request, OpenFile& owner);
     core::Result<std::int64_t> read_pieces(Recent::Found const& found, Part const& part);
     [[nodiscard]] bool concerns_log(Part const& part);
     int flush_before(Request const& request);
@@ -152,8 +155,9 @@ private:
     MPI_Info hints_ = MPI_INFO_NULL;
     std::optional<Which> which_;  ///< what the MPI library opened; on rank 0, and where there are staged files
     int rank_ = 0, ranks_ = 1;
-    bool first_ = false;  ///< this is rank 0
-    bool alone_ = false;  ///< and the only one
+    bool first_ = false;   ///< this is rank 0
+    bool alone_ = false;   ///< and the only one
+    bool wished_ = false;  ///< some rank's hints ask for a stage
     bool atomic_ = false;
     std::string refusal_;  ///< why this rank wants everything passed on
     bool agreed_ = false;  ///< the ranks have told each other of that

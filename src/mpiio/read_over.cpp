@@ -102,15 +102,15 @@ bool OpenFile::concerns_log(Part const& part)
     return part.end > static_cast<std::int64_t>(size);
 }
 
-/// An independent read: passed on, unless a log of this node has to do with it. Local.
-Outcome OpenFile::read_over(Request const& request)
+/// An independent read: passed on, unless a log of this node has to do with it, which `owner` knows. Local.
+Outcome OpenFile::read_over(Request const& request, OpenFile& owner)
 {
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(owner.log_);
     auto part = look_at(request);
-    auto const found = concerns_log(part) ? variable_of(part) : std::nullopt;
+    auto const found = owner.concerns_log(part) ? variable_of(part) : std::nullopt;
     if (!found && !part.obstacle.empty()) {
         calls_.passed(request.call, part.obstacle);
-        auto const status = staging().hand_over(stage::Stage::Next::read, false);
+        auto const status = owner.staging().hand_over(stage::Stage::Next::read, false);
         return {!status, status ? MPI_SUCCESS : class_of(status.error().code, status.error().sys_errno), 0};
     }
     if (!found) {
@@ -118,7 +118,7 @@ Outcome OpenFile::read_over(Request const& request)
         return {};
     }
     try {
-        auto const read = read_pieces(*found, part);
+        auto const read = owner.read_pieces(*found, part);
         if (!read) return {true, class_of(read.error().code, read.error().sys_errno), 0};
         if (part.packed) pattern::unpack(part.memory, static_cast<std::byte*>(request.buffer), 0, *read, part.data);
         calls_.served(request.call);

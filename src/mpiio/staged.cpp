@@ -58,10 +58,12 @@ bool OpenFile::is_staged() const
     return has_stage() && views_fit_ && !atomic_;
 }
 
-/// By what all ranks have said alike.
+/// By what all ranks have said alike. What fewer ranks than the program has open together the others may open, too,
+/// and would know nothing of the log; that is PnetCDF's way of aggregating within nodes.
 bool OpenFile::may_stage() const
 {
-    return (amode_ & (MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL)) == 0;
+    return (amode_ & (MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL)) == 0 &&
+           (wished_ || ranks_ >= comm::size_of(MPI_COMM_WORLD));
 }
 
 /// Whether writes through this rank's view can be logged, whatever they are.
@@ -125,15 +127,26 @@ try {
     return std::nullopt;
 }
 
+/// The staged handle of the file, if this is another one, of this rank alone, through which accesses can be put in
+/// order among what the ranks have logged.
+std::shared_ptr<OpenFile> OpenFile::owner_of_log()
+{
+    if (!any_staged() || !alone_ || has_stage() || atomic_ || !fits_stage() || !learn_which()) return nullptr;
+    for (auto const& other : staged_handles_of(*which_, this))
+        if (other->is_staged()) return other;
+    return nullptr;
+}
+
+/// To the log of `owner`, this handle or another of the file. What comes through another one is in the file at once.
 /// Local.
-Outcome OpenFile::write_staged(Request const& request, bool collective)
+Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile& owner)
 {
     auto part = look_at(request);
-    std::lock_guard const lock(log_);
+    std::lock_guard const lock(owner.log_);
     auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
     if (!part.obstacle.empty()) {
         calls_.passed(request.call, part.obstacle);
-        auto const status = staging().hand_over(stage::Stage::Next::write, false);
+        auto const status = owner.staging().hand_over(stage::Stage::Next::write, false);
         if (!status) return {true, class_of(status.error().code, status.error().sys_errno), 0};
         return collective ? write_past_the_log(request, part) : Outcome();
     }
@@ -141,10 +154,10 @@ Outcome OpenFile::write_staged(Request const& request, bool collective)
     if (found) {
         if (part.packed)
             pattern::pack(part.memory, static_cast<std::byte const*>(request.buffer), 0, part.bytes, part.data);
-        auto const few = logged().settings.options.stage_through.value_or(through_by_default);
-        bool const at_once = siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
+        auto const few = owner.logged().settings.options.stage_through.value_or(through_by_default);
+        bool const at_once = owner.siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
         stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
-        auto const status = at_once ? staging().write_through(write) : staging().write(write);
+        auto const status = at_once ? owner.staging().write_through(write) : owner.staging().write(write);
         if (!status) outcome = {true, class_of(status.error().code, status.error().sys_errno), 0};
     }
     calls_.served(request.call);
@@ -193,13 +206,15 @@ int OpenFile::enter(pattern::Access const& access)
 
 Outcome OpenFile::serve_alone(Request const& request)
 {
-    if (!is_staged()) {
-        calls_.passed(request.call);
-        auto const error = hand_over(request.direction);
-        return {error != MPI_SUCCESS, error, 0};
-    }
     Within const within;
-    return request.direction == Direction::write ? write_staged(request, false) : read_over(request);
+    auto const other = owner_of_log();
+    if (other || is_staged()) {
+        auto& owner = other ? *other : *this;
+        return request.direction == Direction::write ? write_staged(request, false, owner) : read_over(request, owner);
+    }
+    calls_.passed(request.call);
+    auto const error = hand_over(request.direction);
+    return {error != MPI_SUCCESS, error, 0};
 }
 
 /// Before a collective read. Collective.

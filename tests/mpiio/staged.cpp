@@ -62,6 +62,18 @@ MPI_File open_file(std::string const& name, int mode = new_file)
     return file;
 }
 
+/// Of one rank, and staged: only with a hint, since others may open it too.
+MPI_File open_alone(std::string const& name)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "tapioca_stage", std::getenv("TAPIOCA_STAGE"));
+    MPI_File file = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, info, &file), "open " + name);
+    MPI_Info_free(&info);
+    return file;
+}
+
 void close_file(MPI_File& file)
 {
     right(MPI_File_close(&file), "close");
@@ -495,6 +507,48 @@ void second_handle_by_another_name()
     require_part(read_file(name), rank * region, noise(500, 2), "what was written under another name");
 }
 
+/// As PnetCDF aggregates within nodes: one rank opens the file for some, and later the others, each for itself. A
+/// barrier is all that comes between.
+void some_ranks_before_others()
+{
+    std::string const name = "some before others";
+    MPI_File first = MPI_FILE_NULL;
+    MPI_File own = MPI_FILE_NULL;
+    if (rank == 0) {
+        right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, MPI_INFO_NULL, &first), "open");
+        write_at_all(first, 0, noise(static_cast<std::size_t>(ranks * region), 1));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    right(MPI_File_open(MPI_COMM_SELF, name.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &own), "open");
+    auto wanted = noise(static_cast<std::size_t>(ranks * region), 1);
+    wanted = {wanted.begin() + rank * region, wanted.begin() + (rank + 1) * region};
+    require(read_at(own, rank * region, region) == wanted, "what rank 0 wrote");
+    write_at(own, rank * region, noise(1000, static_cast<unsigned>(rank)));
+    right(MPI_File_close(&own), "close");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) right(MPI_File_close(&first), "close");
+    MPI_Barrier(MPI_COMM_WORLD);
+    require_part(read_file(name), rank * region, noise(1000, static_cast<unsigned>(rank)), "what each wrote");
+}
+
+/// Likewise, but all have opened the file together, and each for itself after a barrier.
+void independent_after_a_barrier()
+{
+    std::string const name = "independent after a barrier";
+    auto file = open_file(name);
+    write_at_all(file, rank * region, noise(static_cast<std::size_t>(region), static_cast<unsigned>(rank)));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File own = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, name.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &own), "open");
+    auto const next = (rank + 1) % ranks;
+    require(read_at(own, next * region, region) == noise(static_cast<std::size_t>(region), static_cast<unsigned>(next)),
+            "what the next rank wrote");
+    write_at(own, next * region, noise(1000, static_cast<unsigned>(rank) + 100));
+    right(MPI_File_close(&own), "close");
+    close_file(file);
+    require_part(read_file(name), next * region, noise(1000, static_cast<unsigned>(rank) + 100), "what each wrote");
+}
+
 /// One after the other opens the file for itself: the first one's log is nobody's leftover.
 void one_file_for_each_alone()
 {
@@ -507,7 +561,7 @@ void one_file_for_each_alone()
             int const kept = ::dup(2);
             int const said = ::open(("said " + std::to_string(rank)).c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
             ::dup2(said, 2);
-            right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, MPI_INFO_NULL, &alone), "open alone");
+            alone = open_alone(name);
             ::dup2(kept, 2);
             ::close(kept);
             ::close(said);
@@ -610,8 +664,8 @@ void shared_pointer_while_draining()
     constexpr MPI_Offset block = 512 * 1024;
     constexpr int blocks = 60;
     auto const name = "shared while draining";
-    MPI_File file = MPI_FILE_NULL;
-    right(MPI_File_open(MPI_COMM_SELF, name, new_file, MPI_INFO_NULL, &file), "open");
+    auto file = open_alone(name);
+    require(::access("shared while draining.tapioca", F_OK) == 0, "the file is staged");
     Bytes const old(block, 'o');
     for (int i = 0; i < blocks; ++i) {
         write_at_all(file, i * block, old);
@@ -802,6 +856,8 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"posix_after_the_second_handles_sync", posix_after_the_second_handles_sync},
     {"second_handles_take_turns", second_handles_take_turns},
     {"second_handle_by_another_name", second_handle_by_another_name},
+    {"some_ranks_before_others", some_ranks_before_others},
+    {"independent_after_a_barrier", independent_after_a_barrier},
     {"one_file_for_each_alone", one_file_for_each_alone},
     {"shared_pointer_while_draining", shared_pointer_while_draining},
     {"reads_begun_in_any_order", reads_begun_in_any_order},
