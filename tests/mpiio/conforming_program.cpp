@@ -88,10 +88,13 @@ void Maker::open(int file)
     f.exists = true;
     auto operation = on(handle, Do::Open);
     operation.amode = handle.amode;
-    operation.text = "open file " + s(file) + " as h" + s(handle.number) + " on ranks " + list(handle.members) +
-                     (handle.amode & MPI_MODE_RDONLY   ? ", to read"
-                      : handle.amode & MPI_MODE_WRONLY ? ", to write"
-                                                       : "");
+    operation.hint = handle.members.size() < world_.size() && random_.chance(50);
+    auto const says = [&](int mode, char const* text) { return (handle.amode & mode) != 0 ? text : ""; };
+    operation.text = "open file " + s(file) + " as h" + s(handle.number) + " on ranks " + list(handle.members);
+    operation.text += says(MPI_MODE_RDONLY, ", to read");
+    operation.text += says(MPI_MODE_WRONLY, ", to write");
+    operation.text += says(MPI_MODE_DELETE_ON_CLOSE, ", deleted on close");
+    if (operation.hint) operation.text += ", with a hint";
     complete_for_ompio();
     push(operation);
     handles_.push_back(handle);
