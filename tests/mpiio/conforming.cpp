@@ -2,7 +2,6 @@
 // every size and the files afterwards must be what the standard says. See --help.
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -65,17 +64,6 @@ bool parse(int argc, char** argv, Options& options)
             return false;
     }
     return true;
-}
-
-void last_words(int signal)
-{
-    char text[400];
-    auto const length = std::snprintf(text, sizeof text, "conforming: %s in %s\n",
-                                      signal == SIGALRM ? "no progress" : "a crash", Runner::where);
-    if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) {}
-    std::signal(signal, SIG_DFL);
-    if (signal == SIGALRM) _exit(99);
-    std::raise(signal);
 }
 
 class Session {
@@ -184,8 +172,8 @@ int main(int argc, char** argv)
         MPI_Finalize();
         return 2;
     }
-    options.directory = std::filesystem::absolute(options.directory).lexically_normal().string();
-    for (auto signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM}) std::signal(signal, last_words);
+    options.directory = std::filesystem::canonical(options.directory).string();
+    fuzz::tell_where_it_ends();
     if (!options.alone && !fuzz::library_is_loaded(options.directory + "/conforming.probe." + std::to_string(me))) {
         std::fputs("conforming: the library under test is not preloaded, or is turned off\n", stderr);
         MPI_Finalize();

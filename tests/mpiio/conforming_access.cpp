@@ -62,6 +62,7 @@ Order::Access by_aggregators(std::vector<Order::Access> const& accesses)
 std::int64_t Maker::random_offset(Handle const& handle, int rank)
 {
     auto const etype = handle.base->size;
+    if (random_.chance(25)) return recent_[z(rank)] / etype;
     if (handle.same_views && random_.chance(60))
         return (rank * region + random_.between(0, region / 2)) * scale_ / etype;
     return random_.between(0, longest_view * scale_ / etype);
@@ -79,6 +80,7 @@ bool Maker::shape(Handle const& handle, fuzz::Access const& access, int rank, st
     auto extents = extents_of(view, offset * etype, n * etype);
     while (!access.write && !may_be_short && n > 0 && end_of(extents) > file.size())
         extents = extents_of(view, offset * etype, (n /= 2) * etype);
+    recent_[z(rank)] = offset * etype;
     part.rank = rank;
     part.offset = offset;
     part.type = handle.base;

@@ -1,4 +1,5 @@
-// The maker of programs, for the files that it is spread over: conforming_program.cpp, conforming_access.cpp.
+// The maker of programs, for the files that it is spread over: conforming_program.cpp,
+// conforming_access.cpp and conforming_state.cpp.
 #pragma once
 
 #include "conforming_program.hpp"
@@ -66,6 +67,10 @@ private:
     void settle(Handle const* target, std::set<Order::Conflict> const& conflicts, std::vector<int> const& ranks,
                 int file);
     void order_before(int file, Handle const* target, std::vector<Order::Access> const& accesses);
+    void one_operation();
+    Handle* any_handle();
+
+    // conforming_state.cpp
     void view(Handle& handle);
     void atomicity(Handle& handle);
     void set_size(Handle& handle);
@@ -73,8 +78,6 @@ private:
     void seek(Handle& handle);
     bool has_shared_pointer(Handle const& handle) const;
     void seek_shared(Handle& handle);
-    void one_operation();
-    Handle* any_handle();
 
     // conforming_access.cpp
     bool shape(Handle const& handle, fuzz::Access const& access, int rank, std::int64_t offset, Part& part,
@@ -105,6 +108,7 @@ private:
     bool bytewise_;
     std::int64_t scale_;  ///< of offsets and sizes: some programs fill blocks of the file system
     std::vector<int> world_;
+    std::vector<std::int64_t> recent_;  ///< by rank: where in its view it was last, in bytes
     std::vector<File> files_;
     std::vector<Handle> handles_;  ///< closed ones too
     std::vector<Pending> pending_;

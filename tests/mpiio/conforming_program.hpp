@@ -55,6 +55,7 @@ struct Operation {
     bool external32 = false;
     std::int64_t size = 0;  ///< set, found, sought, or the flag of set_atomicity
     int amode = 0;
+    bool hint = false;  ///< the stage is asked for by a hint too
     std::string text;
 };
 

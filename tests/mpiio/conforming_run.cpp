@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 namespace conforming {
-
-char Runner::where[320] = "before the first program";
 
 void Runner::fail(std::string const& what)
 {
@@ -59,7 +58,7 @@ bool Runner::run()
     prepare();
     for (number_ = 0; number_ < program_.operations.size(); ++number_) {
         auto const& operation = program_.operations[number_];
-        std::snprintf(where, sizeof where, "seed %llu, operation %zu on rank %d: %.200s",
+        std::snprintf(fuzz::where_am_i, sizeof fuzz::where_am_i, "seed %llu, operation %zu on rank %d: %.200s",
                       static_cast<unsigned long long>(program_.seed), number_, me_, operation.text.c_str());
         if (talk_ && me_ == 0) std::fprintf(stderr, "  %zu: %s\n", number_, operation.text.c_str());
         if (std::count(operation.members.begin(), operation.members.end(), me_) != 0) perform(operation, number_);
@@ -116,7 +115,14 @@ void Runner::open(Operation const& operation)
     bool const world = static_cast<int>(operation.members.size()) == ranks;
     auto comm = world ? MPI_COMM_WORLD : fuzz::communicator_of(operation.members);
     MPI_File file = MPI_FILE_NULL;
-    right(MPI_File_open(comm, path(operation.file).c_str(), operation.amode, MPI_INFO_NULL, &file), "open");
+    auto const* const stage = std::getenv("TAPIOCA_STAGE");
+    MPI_Info info = MPI_INFO_NULL;
+    if (operation.hint && stage) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "tapioca_stage", stage);
+    }
+    right(MPI_File_open(comm, path(operation.file).c_str(), operation.amode, info, &file), "open");
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) MPI_Comm_free(&comm);
     handles_[operation.handle] = file;
 }

@@ -17,8 +17,6 @@ public:
 
     /// Whether all was right, on all ranks. Collective.
     bool run();
-    /// For whoever ends the program from outside: where it is.
-    static char where[320];
 
 private:
     struct Running {

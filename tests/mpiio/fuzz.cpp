@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -55,20 +54,6 @@ bool parse(int argc, char** argv, Settings& settings)
         if (end != nullptr && (*end != '\0' || end == value)) return false;
     }
     return true;
-}
-
-// For the signal handlers: where the program is.
-char where_am_i[256] = "before the first case";
-
-void last_words(int signal)
-{
-    char text[400];
-    auto const length =
-        std::snprintf(text, sizeof text, "fuzz: %s in %s\n", signal == SIGALRM ? "no progress" : "a crash", where_am_i);
-    if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) {}
-    std::signal(signal, SIG_DFL);
-    if (signal == SIGALRM) _exit(99);
-    std::raise(signal);
 }
 
 /// How a step went, worst last; the ranks agree on the worst.
@@ -353,7 +338,7 @@ int main(int argc, char** argv)
         MPI_Finalize();
         return 2;
     }
-    for (auto signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM}) std::signal(signal, fuzz::last_words);
+    fuzz::tell_where_it_ends();
     auto const probe = settings.directory + "/fuzz.probe." + std::to_string(me);
     if (!fuzz::library_is_loaded(probe)) {
         std::fputs("fuzz: the library under test is not preloaded, or is turned off\n", stderr);

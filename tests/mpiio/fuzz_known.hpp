@@ -17,6 +17,12 @@
 // | Open MPI 4.1 ROMIO            | memory types of derived types: crash                                             |
 // | Open MPI 4.1 OMPIO            | split reads behind the end of the file, split accesses of nothing, types of size |
 // |                               | zero, ranks that meet in the file                                                |
+// | not made in conforming programs (conforming_maker.hpp)                                                           |
+// | MPICH 4.0, Open MPI 4.1       | shared pointers of several handles of one file are mixed up                      |
+// | MPICH 4.0, Open MPI 4.1 ROMIO | external32 is not converted by nonblocking and ordered reads; a nonblocking      |
+// |                               | collective access puts the individual pointer back when it is complete           |
+// | Open MPI 4.1 OMPIO            | sync, set_size, open, close while any access is under way: an error, then a hang;|
+// |                               | collective writes return before the aggregators have written, holes too          |
 #pragma once
 
 #include "fuzz_judge.hpp"

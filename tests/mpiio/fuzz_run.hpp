@@ -5,6 +5,11 @@
 
 namespace fuzz {
 
+/// Where the program is. After tell_where_it_ends() this is said on standard error when it crashes, or when an alarm
+/// finds it waiting.
+extern char where_am_i[320];
+void tell_where_it_ends();
+
 /// Which of MPI's data accesses.
 struct Access {
     bool write = false;
