@@ -60,7 +60,8 @@ std::uint64_t crossing_bytes(Job const& job, Route const& route, bool reading)
                  feeds * feed_bytes + nodes * feeder_bytes + static_cast<std::uint64_t>(job.ranks) * 16;
     bytes += std::min(most_runs, job.pattern.most_pieces) * run_bytes;
     bytes += (partitions * buffers * (reading ? 2 : 1) + 2 * nodes) * message_bytes;
-    if (reading) return bytes + partitions * buffers * asked_bytes * (1 + tracks_of(job));
+    auto const asked = partitions * buffers;
+    if (reading) return bytes + asked_bytes * (asked + std::min(asked * tracks_of(job), job.pattern.most_pieces));
     auto const stray = stray_of(job, route);
     bytes += stray + std::min(buffers, static_cast<std::uint64_t>(job.ranks)) * stray;
     if (route.round_bytes >= apart_bytes) bytes += buffers * route.round_bytes;

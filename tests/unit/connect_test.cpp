@@ -405,7 +405,7 @@ TEST(Connect, SizesAreByWhatIsFree)
 TEST(Connect, WhoHasWhatTakesRoomByTheNodesNotByTheirSquare)
 {
     constexpr int nodes = 600;
-    auto const plan = by_default(nodes, one_MiB, 10'000, std::uint64_t{1} << 36);
+    auto const plan = by_default(nodes, one_MiB, 64, std::uint64_t{1} << 36);
     EXPECT_EQ(plan.write.aggregators, nodes);
     EXPECT_LE(plan.write.network.feeds.size(), 4U * nodes);
     EXPECT_LE(plan.read.network.feeds.size(), 4U * nodes);
