@@ -235,6 +235,7 @@ void close_file(api::FileState& file)
     file.require_idle("close");
     auto staged = file.staging ? file.staging->close() : core::Status();
     if (file.staging && file.settings.options.report) file.account.more.emplace_back("stage", file.staging->account());
+    if (auto* const target = file.target_if_open()) target->tell_changes(nullptr);
     file.staging.reset();
     auto local = file.close_target();
     core::keep_first(local, file.forgotten());

@@ -255,7 +255,6 @@ static void give_back(stage::Stage stage, std::shared_ptr<stage::Content> conten
 
 Staging::~Staging()
 {
-    if (auto* const target = file_.target_if_open()) target->tell_changes(nullptr);
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
 
