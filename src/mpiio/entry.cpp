@@ -142,7 +142,8 @@ int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, Pass
     }
     bool const logged = staged && request.direction == Direction::write;
     auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
-    return outcome.served ? answer_later(file, outcome, handle) : pass_on_alone();
+    if (outcome.served) return answer_later(file, outcome, handle);
+    return staged ? pass_on_alone() : pass_on();
 }
 
 /// An independent access at the shared pointer.

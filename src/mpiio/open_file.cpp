@@ -114,7 +114,8 @@ void find_siblings(Files const& all)
     for (auto const& [handle, file] : all.map)
         if (file->has_stage())
             file->has_siblings(std::any_of(all.map.begin(), all.map.end(), [&file = file](auto const& other) {
-                return other.second != file && other.second->learn_which() == file->learn_which();
+                return other.second != file && file->learn_which() &&
+                       other.second->learn_which() == file->learn_which();
             }));
 }
 
