@@ -142,6 +142,7 @@ bool OpenFile::open_engine()
         return false;
     }
     reopen_ = false;
+    count_staged(+1);
     auto& state = api::Inside::of(*file_);
     if (!is_served(state.storage.name)) {
         give_up(fmt::format("file system {}", state.storage.name));
@@ -150,13 +151,9 @@ bool OpenFile::open_engine()
     auto const& storage = state.storage;
     conditions_ = fmt::format("{} {} {} {} {} {}", static_cast<int>(state.mode), storage.name, storage.block_bytes,
                               storage.stripe_bytes, storage.stripe_count, settings::pack(state.settings));
-    if (!has_stage()) return true;
-    if (!identify()) {
-        give_up(gone);
-        return false;
-    }
-    count_staged(+1);
-    return true;
+    if (!has_stage() || identify()) return true;
+    give_up(gone);
+    return false;
 }
 
 /// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody

@@ -142,7 +142,8 @@ int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, Pass
     }
     bool const logged = staged && request.direction == Direction::write;
     auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
-    return outcome.served ? answer_later(file, outcome, handle) : pass_on_alone();
+    if (outcome.served) return answer_later(file, outcome, handle);
+    return staged ? pass_on_alone() : pass_on();
 }
 
 /// An independent access at the shared pointer.
@@ -180,8 +181,8 @@ int ordered(MPI_File file, Request const& request, PassOn pass_on)
 int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file)
 {
     Within const within;
-    // A second handle finds what this process has staged: it may begin at the end of the file.
-    if (auto const other = name && any_staged() ? which(name) : std::nullopt)
+    // A second handle may begin at the end of the file, which is where this process's log ends.
+    if (auto const other = name && (amode & MPI_MODE_APPEND) && any_staged() ? which(name) : std::nullopt)
         for (auto const& known : staged_handles_of(*other, nullptr)) (void)known->hand_over(Direction::read);
     auto const code = originals().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;

@@ -114,7 +114,8 @@ void find_siblings(Files const& all)
     for (auto const& [handle, file] : all.map)
         if (file->has_stage())
             file->has_siblings(std::any_of(all.map.begin(), all.map.end(), [&file = file](auto const& other) {
-                return other.second != file && other.second->learn_which() == file->learn_which();
+                return other.second != file && file->learn_which() &&
+                       other.second->learn_which() == file->learn_which();
             }));
 }
 
@@ -262,6 +263,7 @@ void OpenFile::start()
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
+    if (!alone_) (void)hand_over(Direction::read);  // the ranks of a second handle find all that they have staged
     if (agree_to_serve() && may_stage()) (void)open_engine();
 }
 

@@ -72,18 +72,20 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, 
     std::memcpy(&counters, log->meta.data() + sizeof(Head), sizeof counters);
     tainted_ = tainted_ || counters.tainted != 0;
     if (ranks.empty()) ranks = log->image->ranks();
+    if (but_) std::erase(ranks, *but_);
     for (auto const rank : ranks) {
         Stream stream;
         stream.log = log.get();
         stream.rank = rank;
         stream.from = from;
+        stream.other = but_.has_value();
         auto cursor = from;
         std::string what;
         for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
             if (entry.flags & flag_gone) {
-                forget_before(stream, cursor);
+                if (!stream.other) forget_before(stream, cursor);
                 continue;
             }
             if (entry.epoch <= after_) continue;
@@ -143,10 +145,12 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
         void step()
         {
             std::string what;
-            bytes = stream.log->image->next(stream.rank, cursor, what);
-            // What follows a gap must not win over what is older.
-            done = bytes.empty() || cursor.entries > stream.sound;
-            if (!done) entry = head_of(bytes);
+            do {
+                bytes = stream.log->image->next(stream.rank, cursor, what);
+                // What follows a gap must not win over what is older.
+                done = bytes.empty() || cursor.entries > stream.sound;
+                if (!done) entry = head_of(bytes);
+            } while (!done && (entry.flags & flag_gone));
         }
     };
     first = std::max(first, after_ + 1);
@@ -218,6 +222,7 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
 std::byte const* Content::data_to_write(std::span<std::byte const> bytes, Entry const& entry,
                                         Stream const& stream) const
 {
+    if (stream.other) return nullptr;
     if (entry.flags == 0) return stream.log->data_of(entry);
     if (auto const at = read_at_.find(bytes.data()); at != read_at_.end()) return read_back_.data() + at->second;
     return again_ ? stream.log->data_of(entry) : nullptr;

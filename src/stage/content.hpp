@@ -30,6 +30,9 @@ public:
     /// cannot be read is told by damage(), and those of its rank behind it are left out; so are those that the rank
     /// has handed over to the target.
     core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {}, Image::Cursor const& from = {});
+    /// What is added from now on is of other ranks, and only keeps older bytes out of batches, also where its rank has
+    /// handed it over. Of that one, nothing is added any more.
+    void others_than(std::uint32_t rank) { but_ = rank; }
     /// Leaves out what is of that epoch or before.
     void after(std::uint64_t epoch) { after_ = epoch; }
 
@@ -61,6 +64,7 @@ private:
         Log const* log;
         std::uint32_t rank;
         Image::Cursor from = {};           ///< what is before that is void
+        bool other = false;                ///< only keeps older bytes out
         std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
         std::uint64_t requests = 0;
         std::uint64_t bytes = 0;
@@ -81,6 +85,7 @@ private:
     std::vector<std::shared_ptr<Log>> logs_;
     std::vector<Stream> streams_;
     std::uint64_t after_ = 0;
+    std::optional<std::uint32_t> but_;
     std::vector<std::string> damage_;
     bool tainted_ = false;
     std::map<std::uint32_t, bool> whole_;                   ///< by rank: nothing is missing so far

@@ -23,16 +23,15 @@ Neighbours::State Neighbours::state()
     return state;
 }
 
-core::Result<std::shared_ptr<Content>> Neighbours::content() const
+core::Status Neighbours::add_to(Content& content) const
 {
-    auto content = std::make_shared<Content>();
     for (auto const& log : logs_) {
-        if (auto status = content->add(log.place); !status) return tl::unexpected(status.error());
+        if (auto status = content.add(log.place); !status) return status;
         for (auto const& place : log.overflow)
             if (is_ours(place.meta()))
-                if (auto status = content->add(place); !status) return tl::unexpected(status.error());
+                if (auto status = content.add(place); !status) return status;
     }
-    return content;
+    return {};
 }
 
 }  // namespace tapioca::stage

@@ -26,8 +26,8 @@ public:
         std::uint64_t appended;  ///< another number whenever somebody has appended something
     };
     [[nodiscard]] State state();
-    /// All that is in the logs now, this rank's own among them.
-    core::Result<std::shared_ptr<Content>> content() const;
+    /// Adds all that is in the logs now, this rank's own among them.
+    core::Status add_to(Content& content) const;
 
 private:
     std::vector<Log> logs_;

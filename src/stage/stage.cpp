@@ -146,7 +146,10 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
     if (written_.entries != entries()) {
         auto found = content_since(written_);
         if (!found) return tl::unexpected(found.error());
-        taint();  // what others have written to the target at once may be newer
+        // What others of this node have for the same bytes may be newer, and in the target by now.
+        (*found)->others_than(writer_.rank());
+        if (auto status = neighbours_.add_to(**found); !status) return status;
+        taint();  // likewise on other nodes
         if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
         written_ = mark();
         settled_ = false;
@@ -226,8 +229,10 @@ core::Result<Overlay const*> Stage::overlay(std::int64_t begin, std::int64_t end
     bool const known = overlay_ && seen_entries_ == entries() && (seen_all_ || !all) &&
                        (!seen_all_ || seen_neighbours_ == around.appended);
     if (known) return &*overlay_;
-    auto found = all ? neighbours_.content() : content();
+    auto found = all ? std::make_shared<Content>() : content();
     if (!found) return tl::unexpected(found.error());
+    if (all)
+        if (auto status = neighbours_.add_to(**found); !status) return tl::unexpected(status.error());
     overlay_.emplace(std::move(*found));
     seen_entries_ = entries();
     seen_neighbours_ = around.appended;
