@@ -90,8 +90,8 @@ bool Order::conflict(std::size_t earlier, Actor const& me, Access const& access)
         for (auto i = static_cast<std::size_t>(access.low); i < end; ++i)
             if (unseen(other.writes, i) || unseen(other.reads, i)) return true;
     }
-    if ((access.size == Size::Set || access.size == Size::Grown) && other.size_read > seen) return true;
     auto const end = access.bytes.empty() ? 0 : access.bytes.back().at + access.bytes.back().length;
+    if (other.size_read > seen && access.write && (access.size == Size::Set || end > other.smallest_size)) return true;
     return std::any_of(changes_.begin(), changes_.end(), [&](Change const& change) {
         if (change.actor != earlier || change.when <= seen) return false;
         if (access.size == Size::Set || access.size == Size::Read) return true;
@@ -119,7 +119,10 @@ void Order::done(Access const& access)
         if (times.size() < end) times.resize(end);
         std::fill(times.begin() + at, times.begin() + static_cast<std::ptrdiff_t>(end), now_);
     }
-    if (access.size == Size::Read) me.size_read = now_;
+    if (access.size == Size::Read) {
+        me.size_read = now_;
+        me.smallest_size = std::min(me.smallest_size, access.low);
+    }
     if (access.size == Size::Grown || access.size == Size::Set)
         changes_.push_back(
             {static_cast<std::size_t>(&me - actors_.data()), now_, access.low, access.size == Size::Set});

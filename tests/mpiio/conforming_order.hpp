@@ -1,6 +1,7 @@
 // The standard's rules for who may count on whose accesses (chapter I/O, file consistency), for one file.
 #pragma once
 
+#include <limits>
 #include <set>
 
 #include "fuzz_model.hpp"
@@ -59,6 +60,7 @@ private:
         int rank = 0;
         std::vector<Time> writes, reads;  ///< of each byte, the last one
         Time last_write = 0, last_read = 0, size_read = 0;
+        std::int64_t smallest_size = std::numeric_limits<std::int64_t>::max();  ///< that was read
         Time flushed = 0;          ///< accesses until then count as being in the file
         Time flushed_met = 0;      ///< and the processes have met since
         Time before_atomic = 0;    ///< the last access in nonatomic mode

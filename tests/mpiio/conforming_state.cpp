@@ -27,7 +27,7 @@ void Maker::view(Handle& handle)
         for (int k = 0; k < n; ++k) handle.views[z(handle.members[z(k)])] = views[z(k)];
         handle.same_views = false;
     } else {
-        auto const depth = handle.external32 ? 1 : 2;
+        auto const depth = handle.external32 || stack_ != fuzz::Stack::Ompio ? 1 : 2;  // ROMIO loses its pointers there
         auto const type = random_file_type(random_, etype, static_cast<int>(random_.between(1, depth)), true, true);
         auto const apart = random_.chance(40) ? random_.between(1, 600) : 0;
         auto const displacement = random_.between(0, 100);
