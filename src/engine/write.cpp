@@ -390,14 +390,9 @@ private:
         auto const last = stretches_.back().end;
         if (last - first > count * far_apart) return false;
         auto const* const bytes = buffer(partition, round) - origin(partition, round);
+        if (!work_.target->patch(work_.base, stretches_, bytes)) return false;
         std::uint64_t stored = 0;
-        bool const done = work_.target->patch(work_.base + first, work_.base + last, [&](std::byte* file) {
-            for (auto const& [from, to] : stretches_) {
-                std::memcpy(file + (from - first), bytes + from, static_cast<std::size_t>(to - from));
-                stored += static_cast<std::uint64_t>(to - from);
-            }
-        });
-        if (!done) return false;
+        for (auto const& [from, to] : stretches_) stored += static_cast<std::uint64_t>(to - from);
         ++drain_times_.calls;
         drained_bytes_.fetch_add(stored, std::memory_order_relaxed);
         return true;
@@ -439,10 +434,7 @@ private:
     bool populate_ = false;
     core::Status status_;
     Times drain_times_;
-    struct Stretch {
-        std::int64_t begin, end;
-    };
-    std::vector<Stretch> stretches_;  ///< of the round that is being written
+    std::vector<target::Target::Stretch> stretches_;  ///< of the round that is being written
 
     std::atomic<std::uint64_t> drained_bytes_ = 0;
     std::atomic<bool> abandoned_ = false;

@@ -1,5 +1,6 @@
 // The shared file: pread and pwrite with everything that they may do instead of succeeding.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <climits>
 #include <ctime>
@@ -49,7 +50,11 @@ public:
     explicit File(int fd) : fd_(fd) {}
     File(File const&) = delete;
     File& operator=(File const&) = delete;
-    ~File() override { (void)close(); }
+    ~File() override
+    {
+        (void)close();
+        if (scratch_ >= 0) ::close(scratch_);
+    }
 
     core::Status write(std::int64_t offset, std::span<iovec> vectors) override
     {
@@ -110,20 +115,22 @@ public:
         ::munmap(pages, bytes);
     }
 
-    bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte*)> const& store) override
+    bool patch(std::int64_t base, std::span<Stretch const> stretches, std::byte const* bytes) override
     {
         tell_change();
-        // With its room allocated and its pages there, storing cannot fail: a full device says so here.
+        // With its room allocated and its pages there, storing takes no more of the device: a full one says so here.
+        auto const begin = base + stretches.front().begin;
+        auto const end = base + stretches.back().end;
         if (::fallocate(fd_, 0, begin, end - begin) != 0) return false;
         auto const page = ::sysconf(_SC_PAGESIZE);
         auto const from = begin / page * page;
-        auto const bytes = static_cast<std::size_t>(end - from);
-        void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
+        auto const mapped_bytes = static_cast<std::size_t>(end - from);
+        void* const pages = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
         if (pages == MAP_FAILED) return false;
-        bool const there = ::madvise(pages, bytes, MADV_POPULATE_WRITE) == 0;
-        if (there) store(static_cast<std::byte*>(pages) + (begin - from));
-        ::munmap(pages, bytes);
-        return there;
+        bool const there = ::madvise(pages, mapped_bytes, MADV_POPULATE_WRITE) == 0;
+        bool const stored = there && store(static_cast<std::byte*>(pages) + (base - from), stretches, bytes);
+        ::munmap(pages, mapped_bytes);
+        return stored;
     }
 
     void tell_changes(std::uint64_t* when) override { changed_ = when; }
@@ -157,6 +164,35 @@ private:
         if (auto* const when = changed_.load()) std::atomic_ref(*when).store(now_ns());
     }
 
+    /// Stores the stretches at mapped[at], by way of a file in memory and as the target of reads from there: where
+    /// somebody truncates the file meanwhile, a call fails, and a plain store would end the process with SIGBUS.
+    bool store(std::byte* mapped, std::span<Stretch const> stretches, std::byte const* bytes)
+    {
+        if (scratch_ < 0) scratch_ = ::memfd_create("tapioca", MFD_CLOEXEC);
+        if (scratch_ < 0) return false;
+        constexpr std::size_t most_bytes = 1 << 20;
+        std::array<iovec, most_vectors> sources;
+        std::array<iovec, most_vectors> places;
+        while (!stretches.empty()) {
+            std::size_t count = 0;
+            std::size_t total = 0;
+            for (; count < std::min(stretches.size(), most_vectors) && total < most_bytes; ++count) {
+                auto const [begin, end] = stretches[count];
+                auto const length = static_cast<std::size_t>(end - begin);
+                sources[count] = {const_cast<std::byte*>(bytes + begin), length};
+                places[count] = {mapped + begin, length};
+                total += length;
+            }
+            auto const vectors = static_cast<int>(count);
+            auto const all = static_cast<ssize_t>(total);
+            if (core::uninterrupted([&] { return ::pwritev(scratch_, sources.data(), vectors, 0); }) != all)
+                return false;
+            if (core::uninterrupted([&] { return ::preadv(scratch_, places.data(), vectors, 0); }) != all) return false;
+            stretches = stretches.subspan(count);
+        }
+        return true;
+    }
+
     /// True if something is stored in [begin, end) already, so that no room need be made.
     [[nodiscard]] bool has_data(std::int64_t begin, std::int64_t end) const
     {
@@ -168,6 +204,7 @@ private:
 
     int fd_;
     std::atomic<std::uint64_t*> changed_ = nullptr;
+    int scratch_ = -1;  ///< see store()
 };
 
 class Discard final : public Target {
@@ -206,7 +243,7 @@ std::uint64_t now_ns()
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-bool Target::patch(std::int64_t /*begin*/, std::int64_t /*end*/, std::function<void(std::byte*)> const& /*store*/)
+bool Target::patch(std::int64_t /*base*/, std::span<Stretch const> /*stretches*/, std::byte const* /*bytes*/)
 {
     return false;
 }

@@ -27,10 +27,13 @@ public:
     /// each of these writes. Hints both: if they fail, so will the write, and tell why.
     virtual bool reserve(std::int64_t begin, std::int64_t end, machine::Reserve how);
     virtual void populate(std::int64_t begin, std::int64_t end);
-    /// Stores pieces that lie close together in [begin, end), of which the first and the last byte are stored:
-    /// store(memory) gets the memory of byte `begin` and changes the pieces' bytes only, so that what others write
-    /// between them stays. False, with nothing stored, if it cannot be had without danger.
-    virtual bool patch(std::int64_t begin, std::int64_t end, std::function<void(std::byte* memory)> const& store);
+    /// Stores pieces that lie close together, in ascending order, and nothing between them, where others may write at
+    /// the same time: byte `at` of a stretch comes from bytes[at], and goes to the file at base + at. False, with any
+    /// of them stored or none, if it cannot be done at once: then each must be written by itself.
+    struct Stretch {
+        std::int64_t begin, end;
+    };
+    virtual bool patch(std::int64_t base, std::span<Stretch const> stretches, std::byte const* bytes);
     /// From now on the time is put into `*when`, as now_ns() has it, whenever the file is about to be changed. Null:
     /// no longer. It must live as long as the target, or until then.
     virtual void tell_changes(std::uint64_t* when);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,20 +51,43 @@ TEST(FileTarget, PatchesPiecesAndLeavesWhatLiesBetween)
     std::vector<std::byte> const old(10'000, std::byte{1});
     ASSERT_TRUE((*file)->write(0, old));
     constexpr std::int64_t begin = 5'001;
-    constexpr std::int64_t end = 20'003;  // beyond the end, and not on a page
-    bool const patched = (*file)->patch(begin, end, [&](std::byte* memory) {
-        for (std::int64_t at = begin; at < end; at += 2) memory[at - begin] = std::byte{2};
-    });
-    if (!patched) GTEST_SKIP() << "this file system or kernel cannot";
+    constexpr std::int64_t end = 20'002;  // beyond the end, and not on a page
+    std::vector<Target::Stretch> stretches;
+    for (std::int64_t at = begin; at < end; at += 2) stretches.push_back({at - 7, at - 6});
+    std::vector<std::byte> const fresh(20'003, std::byte{2});
+    if (!(*file)->patch(7, stretches, fresh.data())) GTEST_SKIP() << "this file system or kernel cannot";
     EXPECT_EQ((*file)->size(), static_cast<std::uint64_t>(end));
-    std::vector<std::byte> back(20'003);
+    std::vector<std::byte> back(20'002);
     EXPECT_EQ((*file)->read(0, std::span(back)), back.size());
     for (std::int64_t at = 0; at < end; ++at) {
         auto const expected = at >= begin && (at - begin) % 2 == 0 ? 2 : at < 10'000 ? 1 : 0;
         ASSERT_EQ(back[static_cast<std::size_t>(at)], std::byte(expected)) << at;
     }
     auto reading = open_file("patched", Access::read);
-    EXPECT_FALSE((*reading)->patch(0, 10, [](std::byte* memory) { *memory = std::byte{3}; }));
+    EXPECT_FALSE((*reading)->patch(0, stretches, fresh.data()));
+}
+
+TEST(FileTarget, PatchesAFileThatSomebodyTruncatesWithoutASignal)
+{
+    auto file = open_file("truncated", Access::create);
+    ASSERT_TRUE(file);
+    constexpr std::int64_t end = 1 << 20;
+    std::vector<Target::Stretch> stretches;
+    for (std::int64_t at = 0; at < end; at += 128) stretches.push_back({at, at + 64});
+    std::vector<std::byte> const fresh(end, std::byte{2});
+    if (!(*file)->patch(0, stretches, fresh.data())) GTEST_SKIP() << "this file system or kernel cannot";
+    std::atomic<bool> stop = false;
+    std::thread cutter([&] {
+        while (!stop) (void)::truncate("truncated", 0);
+    });
+    for (int i = 0; i < 200; ++i) (void)(*file)->patch(0, stretches, fresh.data());
+    stop = true;
+    cutter.join();
+    EXPECT_TRUE((*file)->patch(0, stretches, fresh.data()));
+    std::vector<std::byte> back(end);
+    EXPECT_EQ((*file)->read(0, std::span(back)), static_cast<std::uint64_t>(end - 64));
+    for (std::int64_t at = 0; at < end; ++at)
+        ASSERT_EQ(back[static_cast<std::size_t>(at)], std::byte(at % 128 < 64 ? 2 : 0)) << at;
 }
 
 TEST(FileTarget, ReadsFewerBytesOnlyAtTheEnd)
