@@ -25,6 +25,7 @@ public:
             auto& lane = lanes_[p];
             lane.home = work_.site->is_home(p);
             place_.exchange->raise_drained(p, ticket(p, 0));
+            lane.taking.reserve(work_.tracks.size());
             for (auto const& track : work_.tracks) {
                 lane.taking.emplace_back(*track.layout);
                 lane.taking.back().seek(work_.schedule.partitions[p].begin - work_.base);

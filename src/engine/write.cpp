@@ -25,6 +25,7 @@ public:
         if (work_.spoiled) place_.exchange->spoil(work_.tickets.step);
         auto const partitions = work_.schedule.partitions.size();
         next_.resize(partitions);
+        cursors_.reserve(partitions * work_.tracks.size());
         for (std::size_t p = 0; p < partitions; ++p) {
             for (auto const& track : work_.tracks) {
                 cursors_.emplace_back(*track.layout);

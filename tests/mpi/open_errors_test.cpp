@@ -119,13 +119,22 @@ TEST(Open, AnAggregatorThatIsRefusedLaterFailsTheStepForAll)
     options.direct = Direct::never;
     options.nbaggr = ranks();
     options.buffersize = 4096;
-    expect_next_file_works(scratch, options);  // makes the shared memory, which nobody could open later
+    Pattern pattern;
+    pattern.add({{rank() * 50'000, 50'000}});
+    {  // makes the shared memory, which nobody could open later
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("before"), Mode::create, options);
+        auto step = file.declare(pattern);
+        auto data = stream(1, 50'000);
+        step.write(0, data);
+        step.finish();
+        step.read(0, std::span(data));
+        step.finish();
+        file.close();
+    }
     for (bool const writing : {true, false}) {
         auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
         if (rank() == 0) ::chmod(scratch.path("file").c_str(), 0600);
         barrier();
-        Pattern pattern;
-        pattern.add({{rank() * 50'000, 50'000}});
         auto step = file.declare(pattern);
         auto data = stream(1, 50'000);
         {
