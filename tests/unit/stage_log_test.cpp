@@ -16,7 +16,6 @@
 #include "stage/content.hpp"
 #include "stage/marker.hpp"
 #include "stage/snapshot.hpp"
-#include "stage/stage.hpp"
 #include "stage/writer.hpp"
 
 namespace {
@@ -392,100 +391,6 @@ TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
         EXPECT_FALSE(content.damage().empty());
     }
     ::close(fd);
-}
-
-/// Two ranks of a node with a log each.
-struct Node {
-    Node()
-    {
-        auto const head = head_of(Mapping::process, 2);
-        std::vector<Place> const places = {{scratch.path(), "rank0"}, {scratch.path(), "rank1"}};
-        for (std::uint32_t rank = 0; rank < 2; ++rank) {
-            auto own = head;
-            own.rank = rank;
-            ranks.emplace_back(*Writer::create(places[rank], own), Place{scratch.path(), "beside" + places[rank].name},
-                               Durable::sync);
-            ranks.back().meet(Neighbours({{places[0], {}, rank == 0}, {places[1], {}, rank == 1}}));
-        }
-        target = std::move(*target::open_file(path, target::Access::create));
-    }
-    void write(std::size_t rank, std::int64_t offset, std::int64_t length, std::uint32_t salt)
-    {
-        Extent const extent{offset, length};
-        auto const data = data_of(static_cast<std::uint64_t>(length), salt);
-        ranks[rank].advance();
-        ASSERT_TRUE(ranks[rank].write({pattern::Variable::from_extents(0, {&extent, 1}), 0, data.data()}));
-    }
-    Bytes read(std::int64_t offset, std::size_t length)
-    {
-        Bytes bytes(length);
-        EXPECT_TRUE(target->read(offset, bytes));
-        return bytes;
-    }
-    Scratch scratch;
-    std::string path = scratch.path() + "/target";
-    std::vector<Stage> ranks;
-    std::unique_ptr<target::Target> target;
-};
-
-TEST(Stage, LooksThroughTheLogsWhenOneHasChanged)
-{
-    Node node;
-    node.write(0, 0, 100, 1);
-    node.write(1, 50, 100, 2);
-    auto& reader = node.ranks[0];
-    auto const seen = [&] {
-        Bytes bytes(150);
-        auto const overlay = reader.overlay(0, 150);
-        EXPECT_TRUE(overlay);
-        (*overlay)->look(0, 150, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
-            std::copy_n(data, length, bytes.begin() + at);
-        });
-        return bytes;
-    };
-    for (int i = 0; i < 1000; ++i) (void)seen();
-    EXPECT_EQ(reader.totals.overlays, 1U);
-    node.write(1, 120, 10, 3);
-    auto const bytes = seen();
-    EXPECT_EQ(Bytes(bytes.begin() + 120, bytes.begin() + 130), data_of(10, 3));
-    node.write(0, 0, 10, 4);
-    auto const again = seen();
-    EXPECT_EQ(Bytes(again.begin(), again.begin() + 10), data_of(10, 4));
-    EXPECT_EQ(reader.totals.overlays, 3U);
-}
-
-TEST(Stage, WhatWasHandedOverIsVoid)
-{
-    Node node;
-    node.write(0, 0, 100, 1);
-    ASSERT_TRUE(node.ranks[0].hand_over(*node.target, Stage::Next::read, false));
-    EXPECT_EQ(node.read(0, 100), data_of(100, 1));
-    EXPECT_EQ((*node.ranks[0].content())->requests(), 1U);
-    ASSERT_TRUE(node.ranks[0].hand_over(*node.target, Stage::Next::write, true));
-    EXPECT_EQ((*node.ranks[0].content())->requests(), 0U);
-    EXPECT_EQ(node.ranks[0].end(), 0);
-    node.write(0, 200, 10, 2);
-    Content recovered;
-    ASSERT_TRUE(recovered.add({node.scratch.path(), "rank0"}));
-    EXPECT_EQ(recovered.requests(), 1U);
-    EXPECT_EQ(recovered.bytes(), 10U);
-    EXPECT_EQ(recovered.batch(0, UINT64_MAX - 1).bytes, 10U);
-    EXPECT_TRUE(recovered.verify().empty());
-}
-
-/// A rank has handed over what was later than this rank's.
-TEST(Stage, WhatIsHandedOverLeavesLaterBytesAlone)
-{
-    Node node;
-    node.write(0, 0, 100, 1);
-    node.ranks[1].advance();
-    node.write(1, 20, 30, 2);
-    ASSERT_TRUE(node.ranks[1].hand_over(*node.target, Stage::Next::write, false));
-    ASSERT_TRUE(node.ranks[0].hand_over(*node.target, Stage::Next::write, false));
-    auto wanted = data_of(100, 1);
-    auto const later = data_of(30, 2);
-    std::copy(later.begin(), later.end(), wanted.begin() + 20);
-    EXPECT_EQ(node.read(0, 100), wanted);
 }
 
 TEST(StageReader, FollowsALogThatIsWritten)
