@@ -348,10 +348,10 @@ core::Status Staging::write(stage::Stage::Write const& write)
     return status;
 }
 
-core::Status Staging::write_through(stage::Stage::Write const& write)
+core::Status Staging::write_through(stage::Stage::Write const& write, bool beside_others)
 {
-    // Else the agent could write older bytes between the two.
-    stage::Lock const lock(draining_ ? stage_.writer().place().directory : std::string());
+    // Else the agent, or a rank that hands over, could write older bytes between the two.
+    stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
     if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
@@ -364,8 +364,8 @@ core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
     if (stage_.empty()) return {};
     auto* const target = file_.target();
     if (!target) return file_.target_status();
-    // Else the agent could write these bytes after whatever is done next.
-    stage::Lock const lock(draining_ ? stage_.writer().place().directory : std::string());
+    // Else the agent could write these bytes after whatever is done next, or this rank over what another writes now.
+    stage::Lock const lock(stage_.writer().place().directory);
     bool const lasting = durable || (next == stage::Stage::Next::write && stage_.durable() != stage::Durable::sync);
     auto const status = stage_.hand_over(*target, next, lasting);
     warn_if_full();

@@ -30,8 +30,8 @@ public:
     void note_failure(core::Status const& status);
     /// One variable of a write. Local: the failure is this rank's alone.
     core::Status write(stage::Stage::Write const& write);
-    /// Likewise, but to the file at once.
-    core::Status write_through(stage::Stage::Write const& write);
+    /// Likewise, but to the file at once. `beside_others`: not while a rank of this node hands over older bytes.
+    core::Status write_through(stage::Stage::Write const& write, bool beside_others = false);
 
     /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
     /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
