@@ -7,6 +7,7 @@
 #include "api/state.hpp"
 #include "comm/watchdog.hpp"
 #include "machine/stripes.hpp"
+#include "stage/find.hpp"
 
 namespace tapioca {
 
@@ -78,7 +79,7 @@ void set_aside(Options& options)
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
-    if (!file.recovering && stage::has_marker(file.path))
+    if (!file.recovering && stage::has_marker(file.path) && !stage::clear_flushed(file.path))
         return core::fail(Errc::invalid_state, stage::what_to_do(file.path));
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
