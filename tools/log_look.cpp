@@ -80,6 +80,8 @@ void look_into(stage::Sought const& sought, stage::Marker const* marker, bool da
     facts.generation = head.generation;
     facts.live = log->is_live();
     facts.marked = marker || is_marked(head);
+    if (auto const missing = log->image().missing_entries(); missing && log->image().damage().empty())
+        facts.damage.push_back(sought.place.meta() + ": " + *missing);
     for (auto const& what : log->image().damage()) facts.damage.push_back(sought.place.meta() + ": " + what);
     if (auto status = log->check_data_head(); !status) facts.damage.push_back(status.error().text);
     if (marker)

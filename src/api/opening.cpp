@@ -8,6 +8,7 @@
 #include "comm/watchdog.hpp"
 #include "core/host.hpp"
 #include "machine/stripes.hpp"
+#include "stage/find.hpp"
 
 namespace tapioca {
 
@@ -66,7 +67,7 @@ void set_aside(Options& options)
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
-    if (!file.recovering && stage::has_marker(file.place))
+    if (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place))
         return core::fail(Errc::invalid_state, stage::what_to_do(file.place));
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),

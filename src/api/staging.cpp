@@ -405,7 +405,11 @@ core::Status Staging::empty()
     auto status = pool.agree(first ? stage_.reset(true) : core::Status());
     if (!first) (void)stage_.reset(false);
     if (status && draining_) stage_.taint();
-    if (!status) stage_.give_up();  // some log would be read as empty, whatever came into it
+    // Some log would be read as empty, whatever came into it.
+    if (!status) stage_.give_up("the log could not be emptied and is not used any more");
+    auto place = stage_.writer().check_place();
+    if (!place) place = stage_.writer().check_place();  // the look itself may have failed
+    if (!place) stage_.give_up(place.error().text + ", and nothing can be staged any more");
     return status;
 }
 
@@ -477,10 +481,14 @@ core::Status Staging::flush(bool durable, bool closing)
         if (agent_ && !closing) agent_->resume(flushed);
     }
     if (!status) {
-        status.error().text += fmt::format(
-            "; what was staged is still in the log: `tapioca log recover {}` brings it "
-            "into the file later",
-            target_);
+        std::array<std::int64_t, 1> there = {stage_.writer().check_place() ? 1 : 0};
+        bool const kept = pool.least(there).has_value() && there[0] == 1;
+        status.error().text +=
+            kept ? fmt::format(
+                       "; what was staged is still in the log: `tapioca log recover {}` brings it into the file "
+                       "later",
+                       target_)
+                 : "; what was staged is lost when the program ends: somebody has removed a log, or moved it away";
     }
     return status;
 }

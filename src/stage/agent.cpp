@@ -47,7 +47,7 @@ struct Agent::Source {
 private:
     bool grow(Mapped& mapped, Descriptor const& file, std::string const& path)
     {
-        auto const size = size_of(file, path);
+        auto const size = size_of(file.get(), path);
         if (!size) return false;
         if (*size <= mapped.bytes()) return true;
         auto larger = Mapped::of(file.get(), 0, *size, false);

@@ -11,8 +11,6 @@ namespace tapioca::stage {
 
 struct Content::Log {
     Place place;
-    Descriptor meta_file;
-    Descriptor data_file;
     Mapped meta;
     Mapped data;
     std::optional<Image> image;
@@ -36,28 +34,48 @@ Entry head_of(std::span<std::byte const> bytes)
     return entry;
 }
 
-core::Result<Mapped> map_file(Descriptor& file, std::string const& path)
+core::Result<Mapped> map_all(int file, std::string const& path)
 {
-    auto opened = open_private(path, false);
-    if (!opened) return tl::unexpected(opened.error());
-    file = std::move(*opened);
     auto const size = size_of(file, path);
     if (!size) return tl::unexpected(size.error());
-    return Mapped::of(file.get(), 0, *size, false);
+    return Mapped::of(file, 0, *size, false);
+}
+
+core::Result<Mapped> map_named(std::string const& path)
+{
+    auto const file = open_private(path, false);
+    if (!file) return tl::unexpected(file.error());
+    return map_all(file->get(), path);
 }
 
 }  // namespace
 
 core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, Image::Cursor const& from)
 {
+    auto meta = map_named(place.meta());
+    if (!meta) return tl::unexpected(meta.error());
+    auto data = map_named(place.data());
+    if (!data) return tl::unexpected(data.error());
+    return enter(place, std::move(*meta), std::move(*data), std::move(ranks), from);
+}
+
+core::Status Content::add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks,
+                          Image::Cursor const& from)
+{
+    auto meta = map_all(held.meta, place.meta());
+    if (!meta) return tl::unexpected(meta.error());
+    auto data = map_all(held.data, place.data());
+    if (!data) return tl::unexpected(data.error());
+    return enter(place, std::move(*meta), std::move(*data), ranks, from);
+}
+
+core::Status Content::enter(Place const& place, Mapped meta, Mapped data, std::vector<std::uint32_t> ranks,
+                            Image::Cursor const& from)
+{
     auto log = std::make_shared<Log>();
     log->place = place;
-    auto meta = map_file(log->meta_file, place.meta());
-    if (!meta) return tl::unexpected(meta.error());
-    log->meta = std::move(*meta);
-    auto data = map_file(log->data_file, place.data());
-    if (!data) return tl::unexpected(data.error());
-    log->data = std::move(*data);
+    log->meta = std::move(meta);
+    log->data = std::move(data);
     auto image = Image::of(log->meta.span());
     if (!image) return core::fail(image.error().code, place.meta() + ": " + image.error().text);
     log->image = std::move(*image);
@@ -243,6 +261,8 @@ std::vector<Claim> Content::claims()
 std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> const& progress)
 {
     std::vector<std::string> bad;
+    for (auto const& log : logs_)
+        if (auto const missing = log->image->missing_entries()) bad.push_back(log->place.meta() + ": " + *missing);
     for (auto& stream : streams_) {
         auto const& log = *stream.log;
         auto cursor = stream.from;

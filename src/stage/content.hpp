@@ -35,6 +35,12 @@ public:
     /// cannot be read is told by damage(), and those of its rank behind it are left out; so are those that the rank
     /// has handed over to the target.
     core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {}, Image::Cursor const& from = {});
+    /// The same of a log that is open: it may have lost its name.
+    struct Held {
+        int meta;
+        int data;
+    };
+    core::Status add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks, Image::Cursor const& from);
     /// What is added from now on is of other ranks, and only keeps older bytes out of batches, also where its rank has
     /// handed it over. Of that one, nothing is added any more.
     void others_than(std::uint32_t rank) { but_ = rank; }
@@ -80,6 +86,8 @@ private:
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
 
+    core::Status enter(Place const& place, Mapped meta, Mapped data, std::vector<std::uint32_t> ranks,
+                       Image::Cursor const& from);
     void forget_before(Stream& stream, Image::Cursor const& cursor);
     [[nodiscard]] std::byte const* data_to_write(Entry const& entry, Stream const& stream) const;
 

@@ -238,16 +238,22 @@ bool hold_alone(Descriptor const& file)
     return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
+bool hold_for_certain(Descriptor const& file)
+{
+    auto lock = whole_file(F_WRLCK);
+    return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0;
+}
+
 bool is_held(Descriptor const& file)
 {
     auto lock = whole_file(F_WRLCK);
     return ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-core::Result<std::uint64_t> size_of(Descriptor const& file, std::string const& path)
+core::Result<std::uint64_t> size_of(int fd, std::string const& path)
 {
     struct stat found = {};
-    if (::fstat(file.get(), &found) != 0) return core::fail_errno(errno, path);
+    if (::fstat(fd, &found) != 0) return core::fail_errno(errno, path);
     return static_cast<std::uint64_t>(found.st_size);
 }
 

@@ -84,9 +84,11 @@ bool is_ours(std::string const& path);
 void hold(Descriptor const& file);
 /// Holds it alone; it must be writable. False if somebody has it.
 bool hold_alone(Descriptor const& file);
+/// The same, and false as well where there are no locks.
+bool hold_for_certain(Descriptor const& file);
 /// Whether somebody holds it, through another descriptor.
 bool is_held(Descriptor const& file);
-core::Result<std::uint64_t> size_of(Descriptor const& file, std::string const& path);
+core::Result<std::uint64_t> size_of(int fd, std::string const& path);
 
 /// All of `bytes` at `offset`. Not a byte less.
 core::Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include "stage/snapshot.hpp"
+
 namespace tapioca::stage {
 
 namespace {
@@ -49,6 +51,24 @@ bool is_of_another(Place const& place, Marker const& marker)
     if (!meta || !read_all(meta->get(), 0, first)) return false;
     auto const head = read_head(first, meta_magic);
     return head && head->identity != marker.identity;
+}
+
+/// Whether all that is in a log, which nobody writes any more, is in the target. Nothing is known of one that is
+/// damaged.
+bool is_flushed(Sought const& sought, Marker const& marker)
+{
+    auto const log = Snapshot::of(sought.place);
+    if (!log || log->is_live() || !log->check_data_head()) return false;
+    auto const& image = log->image();
+    if (!check_belongs(sought, image.head(), marker) || !image.damage().empty() || image.missing_entries())
+        return false;
+    for (auto const rank : image.ranks()) {
+        Image::Cursor cursor;
+        std::string damage;
+        while (!image.next(rank, cursor, damage).empty()) {}
+        if (!damage.empty() || cursor.epoch > marker.flushed) return false;  // entries are in the order of their epochs
+    }
+    return true;
 }
 
 /// Those in a directory, or in the jobs' directories in it.
@@ -106,6 +126,22 @@ void remove_unfinished(Marker const& marker)
             (void)remove_log(unfinished_place(place));
             if (!is_here(place)) (void)remove_log(place);  // its data may have had its name already
         }
+}
+
+bool clear_flushed(std::string const& target)
+{
+    auto const held = open_private(marker_path(target), true);
+    if (!held || !hold_for_certain(*held)) return false;
+    auto const marker = read_marker(target);
+    if (!marker || !is_named(*held, marker_path(target))) return false;
+    auto const logs = logs_in(*marker);
+    if (!std::all_of(logs.begin(), logs.end(), [&](Sought const& log) { return is_flushed(log, *marker); }))
+        return false;
+    remove_unfinished(*marker);
+    if (!remove_marker(target, true)) return false;
+    for (auto const& log : logs) (void)remove_log(log.place);
+    for (auto const& node : marker->nodes) remove_directory(node.directory);
+    return true;
 }
 
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker)

@@ -29,6 +29,9 @@ std::vector<Sought> logs_in(Marker const& marker);
 /// Removes what ranks left beside the target that were killed while they made a log there; nothing in it was
 /// acknowledged. To be called while the marker is there: nobody else makes one then.
 void remove_unfinished(Marker const& marker);
+/// Removes the marker and the logs of a job that is over if they are all here and nothing in them is missing from the
+/// target. True if it did.
+bool clear_flushed(std::string const& target);
 /// Fails if a log is not the one that the marker means.
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker);
 /// The file is there, for this user.

@@ -66,7 +66,8 @@ struct Counters {
     std::uint64_t appended;          ///< grows with every entry, also with those beside the target
     std::uint64_t touched;           ///< when one of its ranks was last about to change the target: ns since 1970, or 0
     std::uint64_t beside;            ///< how many ranks' logs go on beside the target
-    std::byte reserved[48];
+    std::uint64_t entries;           ///< that are whole
+    std::byte reserved[40];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 

@@ -33,6 +33,7 @@ void Image::find_blocks()
     std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
     if (counters.emptied_inverted == ~(head_.generation + 1) && counters.emptied == head_.generation + 1)
         return;  // all of it is in the target; whoever emptied it was interrupted
+    appended_ = counters.entries;
     bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further
     if ((counters.emptied != head_.generation && !begun) || counters.emptied_inverted != ~head_.generation)
         damage_.emplace_back("the first page is damaged");
@@ -60,6 +61,19 @@ void Image::find_blocks()
             damage_.push_back(fmt::format("rank {} has block {} twice", block.rank, block.number));
         at += block.bytes;
     }
+}
+
+std::optional<std::string> Image::missing_entries() const
+{
+    std::uint64_t found = 0;
+    for (auto const rank : ranks()) {
+        Cursor cursor;
+        std::string damage;
+        while (!next(rank, cursor, damage).empty()) ++found;
+        if (!damage.empty()) return {};  // which is told elsewhere
+    }
+    if (found >= appended_) return {};  // a writer that was killed may not have come to count its last
+    return fmt::format("{} of {} entries are missing", appended_ - found, appended_);
 }
 
 std::vector<std::uint32_t> Image::ranks() const

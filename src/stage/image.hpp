@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ public:
     /// What is wrong with the file as a whole: truncated, blocks that cannot be read.
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
 
+    /// Whether fewer entries are there than were appended, in words. Looks at all of them.
+    [[nodiscard]] std::optional<std::string> missing_entries() const;
+
 private:
     explicit Image(std::span<std::byte const> meta) : meta_(meta) {}
     void find_blocks();
@@ -40,6 +44,7 @@ private:
     std::span<std::byte const> meta_;
     Head head_ = {};
     std::uint64_t seed_ = 0;
+    std::uint64_t appended_ = 0;  ///< entries, as the counter has it; 0 if it is being emptied
     struct Place {
         std::uint64_t begin;
         std::uint64_t bytes;

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <set>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,21 +32,12 @@ bool is_this_host(Head const& head)
     return std::string_view(name) == std::string_view(head.host);
 }
 
-/// Unlike hold_alone(), not where there are no locks.
-bool lock(Descriptor const& file)
-{
-    struct flock whole = {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    return ::fcntl(file.get(), F_OFD_SETLK, &whole) == 0;
-}
-
 /// Whether a file of a log has no request. Locked from then on, so that nobody adds one.
 bool is_empty(std::string const& path, std::string const& job, std::vector<Descriptor>& held)
 {
     auto file = is_old_and_ours(path) ? open_private(path, true) : core::Result<Descriptor>(Descriptor());
-    if (!file || !*file || !lock(*file)) return false;
-    auto const size = size_of(*file, path);
+    if (!file || !*file || !hold_for_certain(*file)) return false;
+    auto const size = size_of(file->get(), path);
     if (!size || *size > head_bytes) return false;
     std::vector<std::byte> first(*size);
     if (!read_all(file->get(), 0, first)) return false;

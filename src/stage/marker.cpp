@@ -197,7 +197,7 @@ try {
     auto const path = marker_path(target);
     auto const file = open_private(path, false);
     if (!file) return tl::unexpected(file.error());
-    auto const size = size_of(*file, path);
+    auto const size = size_of(file->get(), path);
     if (!size) return tl::unexpected(size.error());
     auto const refuse = [&](std::string const& why) { return core::fail(Errc::io, path + ": " + in_one_line(why)); };
     if (*size < first_line.size() + 2 * slot_bytes_of_1 || *size > (std::uint64_t{1} << 30))

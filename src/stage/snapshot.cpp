@@ -51,7 +51,7 @@ core::Status Snapshot::refresh()
 core::Status Snapshot::load()
 {
     auto const path = place_.meta();
-    auto const size = size_of(meta_file_, path);
+    auto const size = size_of(meta_file_.get(), path);
     if (!size) return tl::unexpected(size.error());
     auto bytes = room_for(*size);
     if (!bytes) return at(path, bytes.error());
@@ -85,7 +85,7 @@ core::Status Snapshot::check_data_head() const
 core::Result<std::vector<std::byte>> Snapshot::data_of(Note const& note, std::uint64_t generation) const
 {
     auto const read = [&]() -> core::Result<std::vector<std::byte>> {
-        auto const size = size_of(data_file_, place_.data());
+        auto const size = size_of(data_file_.get(), place_.data());
         if (!size) return tl::unexpected(size.error());
         if (note.position < head_bytes || note.position + note.data_bytes > *size)
             return core::fail(Errc::io, fmt::format("{}: the {} bytes at {} are not there", place_.data(),

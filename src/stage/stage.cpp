@@ -78,6 +78,7 @@ core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
             return tl::unexpected(made.error());
         }
         overflow_ = std::move(*made);
+        writer_.tell_beside();
     }
     auto status = to(*overflow_);
     if (status) ++totals.overflow;
@@ -188,6 +189,7 @@ static core::Status twice(Attempt const& attempt)
 
 core::Status Stage::remove(bool first)
 {
+    if (writer_.is_removed()) first = false;
     auto status = first ? twice([&] { return writer_.check_place(); }) : core::Status();
     if (first && status) status = twice([&] { return remove_log(writer_.place()); });
     auto const beside = overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
@@ -207,12 +209,14 @@ core::Result<std::shared_ptr<Content>> Stage::content() const
 core::Result<std::shared_ptr<Content>> Stage::content_since(Mark const& mark) const
 {
     auto content = std::make_shared<Content>();
-    if (auto status = content->add(writer_.place(), {writer_.rank()}, mark.log); !status)
-        return tl::unexpected(status.error());
-    if (auto status = writer_.check_place(); !status) return tl::unexpected(status.error());
+    // By the descriptors, whatever became of the names.
+    auto const add = [&](Writer const& writer, Image::Cursor const& from) {
+        return content->add({writer.meta_descriptor(), writer.data_descriptor()}, writer.place(), {writer.rank()},
+                            from);
+    };
+    if (auto status = add(writer_, mark.log); !status) return tl::unexpected(status.error());
     if (overflow_)
-        if (auto status = content->add(overflow_place_, {}, mark.beside); !status)
-            return tl::unexpected(status.error());
+        if (auto status = add(*overflow_, mark.beside); !status) return tl::unexpected(status.error());
     if (!content->damage().empty()) return core::fail(Errc::io, content->damage().front());
     return content;
 }
@@ -257,9 +261,10 @@ core::Status Stage::reset(bool empty)
     settled_ = true;
     begin_ = pattern::no_offset;
     end_ = 0;
-    core::Status status;
-    if (std::exchange(overflow_, std::nullopt)) status = twice([&] { return remove_log(overflow_place_); });
-    core::keep_first(status, writer_.reset(epoch_, empty));
+    // In this order: the first log says that there is one beside the target.
+    auto status = writer_.reset(epoch_, empty);
+    if (std::exchange(overflow_, std::nullopt))
+        core::keep_first(status, twice([&] { return remove_log(overflow_place_); }));
     return status;
 }
 

@@ -83,7 +83,7 @@ public:
     /// All was flushed. `empty` on the rank that empties a shared log, before the others.
     core::Status reset(bool empty);
     /// The log cannot be emptied, and must not be used any more.
-    void give_up() { writer_.give_up(); }
+    void give_up(std::string why) { writer_.give_up(std::move(why)); }
     /// What went to the target at once may be overwritten there by older bytes from now on.
     void taint() { writer_.taint(); }
 

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/interrupt.hpp"
@@ -71,7 +72,7 @@ core::Result<Writer> Writer::create(Place const& place, Head head)
         return tl::unexpected(status.error());
     }
     auto& counters = counters_in(writer.first_page_);
-    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, 0, 0, 0, {}};
+    counters = {head_bytes, head_bytes, head.generation, ~head.generation, pattern::no_offset, 0, 0, 0, 0, 0, 0, {}};
     return writer;
 }
 
@@ -103,6 +104,12 @@ core::Status Writer::check_place() const
 {
     if (is_named(meta_, place_.meta()) && is_named(data_, place_.data())) return {};
     return core::fail(Errc::io, place_.meta() + ": somebody has moved the log away");
+}
+
+bool Writer::is_removed() const
+{
+    struct stat found = {};
+    return ::fstat(meta_.get(), &found) == 0 && found.st_nlink == 0;
 }
 
 core::Status Writer::attach()
@@ -217,7 +224,7 @@ core::Status Writer::store(std::uint64_t position, std::span<std::byte const> by
 
 core::Status Writer::append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note)
 {
-    if (broken_) return core::fail(Errc::io, "the log could not be emptied and is not used any more");
+    if (!why_broken_.empty()) return core::fail(Errc::io, why_broken_);
     note.data_bytes = variable.bytes();
     note.position = data_at_;
     if (data) {
@@ -245,6 +252,7 @@ core::Status Writer::append(pattern::Variable const& variable, std::int64_t shif
         block_at_ += bytes;
         at += bytes;
         ++entries_;
+        std::atomic_ref(counters_in(first_page_).entries).fetch_add(1);
     }
     last_epoch_ = note.epoch;
     tell_appended();
@@ -363,6 +371,7 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.tainted = 0;
     counters.touched = 0;
     counters.beside = 0;
+    counters.entries = 0;
     for (auto const* const file : {&meta_, &data_})
         if (core::uninterrupted([&] { return ::ftruncate(file->get(), head_bytes); }) != 0)
             return core::fail_errno(errno, place_.directory);

@@ -42,8 +42,8 @@ public:
     void touch();
     /// Notes that this rank's log goes on beside the target, until it is emptied.
     void tell_beside();
-    /// Appends nothing any more.
-    void give_up() { broken_ = true; }
+    /// Appends nothing any more; says why.
+    void give_up(std::string why) { why_broken_ = std::move(why); }
     /// Tells other processes, without delay, that requests reach from `begin` to `end`.
     void tell_range(std::int64_t begin, std::int64_t end);
     /// That there are none any more. @pre nobody shares the log
@@ -60,6 +60,8 @@ public:
     [[nodiscard]] Place const& place() const { return place_; }
     /// Fails if other files have these names by now.
     [[nodiscard]] core::Status check_place() const;
+    /// Somebody has removed the log.
+    [[nodiscard]] bool is_removed() const;
     [[nodiscard]] Head const& head() const { return head_; }
     [[nodiscard]] std::uint32_t rank() const { return rank_; }
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
@@ -93,7 +95,7 @@ private:
     std::uint64_t limit_ = UINT64_MAX;
     std::uint64_t used_ = 0;
     std::uint64_t entries_ = 0;
-    bool broken_ = false;
+    std::string why_broken_;
 
     Mapped first_page_;  ///< of NAME.meta, for the counters
     Mapped block_;       ///< the block of NAME.meta that is being filled

@@ -336,6 +336,28 @@ TEST_F(StageFaults, ALogThatCannotBeWrittenIsThatRanksErrorAndAllHearOfItLater)
     EXPECT_TRUE(contents(path) == expected);
 }
 
+TEST_F(StageFaults, ALogThatIsRemovedWhileItIsOpenIsFlushedAndThenNotWrittenTo)
+{
+    auto file = open(staged());
+    write_row(file, 1, 10'000);
+    barrier();
+    if (rank() == 0) fs::remove_all(log_directory(stage));
+    barrier();
+    write_row(file, 2, 10'000, 500'000);
+    file.flush();  // what it holds is still there
+    auto expected = before;
+    apply_row(expected, 1, 10'000);
+    apply_row(expected, 2, 10'000, 500'000);
+    EXPECT_TRUE(contents(path) == expected);
+    auto const error = caught([&] { write_row(file, 3, 10'000); });
+    EXPECT_NE(error.code, Errc::ok);
+    expect_parts(error.text, {"somebody has moved the log away"});
+    (void)caught([&] { file.close(); });
+    EXPECT_TRUE(contents(path) == expected);
+    barrier();
+    if (rank() == 0) fs::remove(path + ".tapioca");
+}
+
 TEST_F(StageFaults, TwoJobsShareAPlace)
 {
     int const half = rank() % 2;

@@ -123,6 +123,7 @@ int main(int argc, char** argv)
     }
     write_steps(file, 5);
     if (auto const* const much = std::getenv("LEAVE_MUCH")) write_much(file, std::atoll(much));
+    if (how == "flushed") file.flush();
     if (how == "close" || how == "live")
         file.close();
     else

@@ -91,6 +91,13 @@ staged 3 got flush
 shown "recovered 12 requests" recover got
 same want got "recovered after a flush: not the same file"
 
+# flushed as a whole: the next program just opens it
+staged 3 got flushed
+same want got "flushed, not closed: not the same file"
+[ -e got.tapioca ] || fail "no marker"
+"${launcher[@]}" -n 2 "$bin/leave_log" "$work/got" close >out 2>&1 || fail "a log of which nothing is missing is in the way"
+nothing_left
+
 # killed before calls that change something, all those at the end among them, and run again
 staged 2 want close LEAVE_MUCH=3000000
 staged 2 got leave LEAVE_MUCH=3000000

@@ -371,6 +371,26 @@ TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
     EXPECT_EQ(content.requests(), 0U);
 }
 
+TEST(StageLog, ABlockOfZerosIsDamage)
+{
+    Scratch const scratch;
+    for (auto const mapping : {Mapping::process, Mapping::node}) {
+        Place const place{scratch.path(), mapping == Mapping::process ? "rank0" : "node0"};
+        auto writer = Writer::create(place, head_of(mapping, 1));
+        ASSERT_TRUE(writer);
+        fill(*writer);
+        int const fd = ::open(place.meta().c_str(), O_RDWR | O_CLOEXEC);
+        Bytes const zeros(meta_block_bytes);
+        for (auto const from : {std::uint64_t{0}, std::uint64_t{200}}) {  // the tail of its entries, then all of it
+            ASSERT_TRUE(write_all(fd, head_bytes + 200 - from, std::span(zeros).first(meta_block_bytes - 200 + from)));
+            Content content;
+            EXPECT_TRUE(content.add(place));
+            EXPECT_FALSE(content.verify().empty()) << from;
+        }
+        ::close(fd);
+    }
+}
+
 TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
 {
     Scratch const scratch;
