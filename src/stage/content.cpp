@@ -140,6 +140,13 @@ void Content::forget_before(Stream& stream, Image::Cursor const& cursor)
     stream.requests = stream.bytes = 0;
 }
 
+std::uint64_t Content::continued(Place const& place) const
+{
+    for (auto const& log : logs_)
+        if (log->place.meta() == place.meta()) return log->image->continued();
+    return 0;
+}
+
 std::uint64_t Content::requests() const
 {
     std::uint64_t sum = 0;

@@ -44,6 +44,8 @@ public:
     /// What is added from now on is of other ranks, and only keeps older bytes out of batches, also where its rank has
     /// handed it over. Of that one, nothing is added any more.
     void others_than(std::uint32_t rank) { but_ = rank; }
+    /// How many ranks' logs go on beside the target from the log at `place`, which was added.
+    [[nodiscard]] std::uint64_t continued(Place const& place) const;
     /// Leaves out what is of that epoch or before.
     void after(std::uint64_t epoch) { after_ = epoch; }
 

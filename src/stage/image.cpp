@@ -34,6 +34,7 @@ void Image::find_blocks()
     if (counters.emptied_inverted == ~(head_.generation + 1) && counters.emptied == head_.generation + 1)
         return;  // all of it is in the target; whoever emptied it was interrupted
     appended_ = counters.entries;
+    continued_ = counters.beside;
     bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further
     if ((counters.emptied != head_.generation && !begun) || counters.emptied_inverted != ~head_.generation)
         damage_.emplace_back("the first page is damaged");

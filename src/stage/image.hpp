@@ -34,6 +34,8 @@ public:
     /// What is wrong with the file as a whole: truncated, blocks that cannot be read.
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
 
+    /// How many ranks' logs go on beside the target from here.
+    [[nodiscard]] std::uint64_t continued() const { return continued_; }
     /// Whether fewer entries are there than were appended, in words. Looks at all of them.
     [[nodiscard]] std::optional<std::string> missing_entries() const;
 
@@ -44,7 +46,8 @@ private:
     std::span<std::byte const> meta_;
     Head head_ = {};
     std::uint64_t seed_ = 0;
-    std::uint64_t appended_ = 0;  ///< entries, as the counter has it; 0 if it is being emptied
+    std::uint64_t appended_ = 0;   ///< entries, as the counter has it; 0 if it is being emptied
+    std::uint64_t continued_ = 0;  ///< likewise
     struct Place {
         std::uint64_t begin;
         std::uint64_t bytes;

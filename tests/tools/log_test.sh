@@ -78,6 +78,10 @@ for ranks in 2 ${LONG:+1}; do
     shown "sound" verify got
     [ "$(grep -c sound out)" -eq 6 ] || fail "not six logs"
     [ "$("$bin/tapioca" log read got --rank 2 | grep -c "request [0-8]:")" -eq 9 ] || fail "not nine requests"
+    mkdir aside && mv got.tapioca.rank2.* aside/
+    if "$bin/tapioca" log recover got >out 2>&1; then fail "recovered without a log beside the target"; fi
+    grep -q "went on beside the file" out || fail "a log beside the target is gone, and nobody says so"
+    mv aside/* . && rmdir aside
     touch got.tapioca.rank1.new.{data,meta} # of a rank that was killed while it made one
     "${launcher[@]}" -n $ranks "$bin/tapioca" log recover got >out 2>&1 || fail "recovering logs beside the target"
     staged 3 more close LEAVE_MUCH=3000000
