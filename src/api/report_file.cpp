@@ -101,7 +101,7 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
 {
     if (!take_turn(file)) return core::fail(Errc::io, path + ": somebody keeps it locked");
     auto status = [&]() -> core::Status {
-        auto const size = stage::size_of(file, path);
+        auto const size = stage::size_of(file.get(), path);
         if (!size) return tl::unexpected(size.error());
         std::string end(tail.size(), '\0');
         if (*size < tail.size() ||
