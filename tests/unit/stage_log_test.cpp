@@ -385,7 +385,8 @@ TEST(StageLog, ABlockOfZerosIsDamage)
             ASSERT_TRUE(write_all(fd, head_bytes + 200 - from, std::span(zeros).first(meta_block_bytes - 200 + from)));
             Content content;
             EXPECT_TRUE(content.add(place));
-            EXPECT_FALSE(content.verify().empty()) << from;
+            auto const wrong = content.verify();
+            EXPECT_FALSE(wrong.empty() && content.damage().empty()) << from;
         }
         ::close(fd);
     }
