@@ -48,14 +48,6 @@ try {
     return pattern::Variable::failed(core::fail(Errc::memory, error.what()));
 }
 
-bool has_hint(MPI_Info info, char const* name)
-{
-    int length = 0;
-    int found = 0;
-    if (info != MPI_INFO_NULL) PMPI_Info_get_valuelen(info, name, &length, &found);
-    return found != 0;
-}
-
 constexpr char const* gone = "the file cannot be opened, or was renamed or replaced";
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 constexpr auto no_match = -any_shift;
@@ -219,6 +211,15 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     return decision;
 }
 
+/// Whether the program gave it on this rank. Local.
+bool OpenFile::has_hint(char const* name) const
+{
+    int length = 0;
+    int found = 0;
+    if (hints_ != MPI_INFO_NULL) PMPI_Info_get_valuelen(hints_, name, &length, &found);
+    return found != 0;
+}
+
 /// Whether no rank wants the file left alone; asked once. Collective.
 bool OpenFile::agree_to_serve()
 {
@@ -226,7 +227,7 @@ bool OpenFile::agree_to_serve()
     agreed_ = true;
     enum : int { refused = 1, staged = 2, wished = 4 };
     int all = refusal_.empty() ? 0 : refused;
-    if (has_hint(hints_, "tapioca_stage")) all |= wished;
+    if (has_hint("tapioca_stage")) all |= wished;
     if (any_staged() && learn_which() && !staged_handles_of(*which_, this).empty()) all |= staged;
     seat_->settle(*bench_);
     if (!alone_) {

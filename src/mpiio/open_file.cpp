@@ -340,8 +340,10 @@ void OpenFile::add_hints(MPI_Info info) const
     if (!serves) return;
     auto const settings = settings::resolve({}, comm::pairs_of(hints_), settings::read_environment());
     if (!settings) return;
+    // Programs open other handles with this. The stage would be their wish there, even if it is the environment's.
     for (auto const& [name, value, origin] : settings->lines())
-        PMPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
+        if (name != "stage" || has_hint("tapioca_stage"))
+            PMPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
 }
 
 int OpenFile::close()

@@ -137,6 +137,7 @@ private:
     [[nodiscard]] Part look_at(Request const& request) const;
     [[nodiscard]] Part look_closely(Request const& request) const;
     [[nodiscard]] bool agree_to_serve();
+    [[nodiscard]] bool has_hint(char const* name) const;
     [[nodiscard]] bool open_engine();
     void close_engine();
     void decode_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);

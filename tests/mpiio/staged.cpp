@@ -627,6 +627,35 @@ void hints()
     require_part(read_file("hints"), rank * region, wanted, "what was written");
 }
 
+/// Opens a file alone with the hints of a handle, which it closes. Whether the new handle is staged.
+bool is_staged_with_hints_of(MPI_File& file, std::string const& name)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    right(MPI_File_get_info(file, &info), "get_info");
+    right(MPI_File_close(&file), "close");
+    right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, info, &file), "open " + name);
+    MPI_Info_free(&info);
+    write_at_all(file, 0, noise(1000, 1));
+    bool const staged = ::access((name + ".tapioca").c_str(), F_OK) == 0;
+    right(MPI_File_close(&file), "close");
+    return staged;
+}
+
+/// A program may open a file alone with the hints that another handle tells. What is from the environment does not
+/// become the program's wish by that.
+void hints_handed_on()
+{
+    auto const name = "handed on " + std::to_string(rank);
+    MPI_File file = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, name.c_str(), new_file, MPI_INFO_NULL, &file), "open " + name);
+    require(is_staged_with_hints_of(file, name) == (ranks == 1), "with the hints of a handle that is not staged");
+    file = open_file("handed on");
+    require(is_staged_with_hints_of(file, name) == (ranks == 1), "with the hints of a staged handle");
+    file = open_alone(name);
+    require(is_staged_with_hints_of(file, name), "with the hints that the program gave");
+    std::filesystem::remove(name);
+}
+
 void no_directory()
 {
     Setting const stage("TAPIOCA_STAGE", "ssd:/no/such/directory");
@@ -865,6 +894,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"writes_after_a_failed_flush", writes_after_a_failed_flush},
     {"never_closed", never_closed},
     {"hints", hints},
+    {"hints_handed_on", hints_handed_on},
     {"no_directory", no_directory},
     {"full_stage", full_stage},
     {"full_while_draining", full_while_draining},
