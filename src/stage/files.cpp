@@ -165,7 +165,9 @@ core::Status remove_log(Place const& place)
 
 void remove_directory(std::string const& directory)
 {
-    if (auto const where = find_directory_of(directory + "/full"); where) (void)::unlinkat(where->at(), "full", 0);
+    auto where = find_directory_of(directory + "/full");
+    if (!where) where = find_directory_of(directory + "/full");  // nobody will come back for what is left
+    if (where) (void)::unlinkat(where->at(), "full", 0);
     struct stat found = {};
     if (::lstat(directory.c_str(), &found) == 0 && found.st_uid == ::geteuid()) (void)::rmdir(directory.c_str());
 }
