@@ -17,6 +17,7 @@
 
 #include "api/drain.hpp"
 #include "api/state.hpp"
+#include "core/host.hpp"
 #include "core/units.hpp"
 
 namespace tapioca::api {
@@ -74,13 +75,6 @@ std::uint64_t limit_of(FileState const& file, machine::TierTraits const& tier)
     return machine::free_bytes(tier) / 2 / static_cast<std::uint64_t>(file.pool->team().node_size());
 }
 
-std::string host_name()
-{
-    char name[64] = {};
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
-
 stage::Head head_of(FileState const& file, Common const& common, std::string const& target)
 {
     auto const& team = file.pool->team();
@@ -94,7 +88,7 @@ stage::Head head_of(FileState const& file, Common const& common, std::string con
     head.device = common.device;
     head.inode = common.inode;
     head.created = static_cast<std::uint64_t>(std::time(nullptr));
-    host_name().copy(head.host, sizeof head.host - 1);
+    core::host_name().copy(head.host, sizeof head.host - 1);
     target.copy(head.target, sizeof head.target - 1);
     return head;
 }
@@ -143,7 +137,7 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
                                             std::string const& directory)
 {
     auto const& team = file.pool->team();
-    auto const texts = team.gather_texts(host_name() + "\n" + directory);
+    auto const texts = team.gather_texts(core::host_name() + "\n" + directory);
     if (team.rank() != 0) return stage::Descriptor();
     stage::Marker marker;
     marker.identity = common.identity;
@@ -151,9 +145,6 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
     marker.mapping = common.mapping;
     marker.tier = *file.settings.options.stage;
     marker.target = target;
-    auto const facts = stage::facts_of(target::descriptor(*file.target()));
-    if (!facts) return tl::unexpected(facts.error());
-    marker.noted = {0, 1, stage::Noted::State::left, *facts};
     for (std::size_t node = 0; node < texts.size(); ++node) {
         auto const line = texts[node].find('\n');
         auto const& ranks = team.nodes()[node];
@@ -169,6 +160,9 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
     bool const lasting = durable_of(file) != stage::Durable::sync;
     // What the log says is of a file that was emptied, perhaps, and not of what it had before.
     if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
+    auto const facts = stage::facts_of(target::descriptor(*file.target()));
+    if (!facts) return tl::unexpected(facts.error());
+    marker.noted = {0, 1, stage::Noted::State::left, *facts};
     return stage::create_marker(marker, lasting);
 }
 

@@ -223,6 +223,7 @@ bool StepState::start_staged()
 void StepState::lose(char const* call)
 {
     run_.reset();
+    forget();
     file_->lose(call);
 }
 

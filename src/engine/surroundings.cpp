@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "core/host.hpp"
 
 namespace tapioca::engine {
 
@@ -69,13 +72,6 @@ Node unpack(std::string const& text)
     return node;
 }
 
-std::string host_name()
-{
-    char name[256] = {};
-    (void)::gethostname(name, sizeof name - 1);
-    return name;
-}
-
 machine::TierTraits* named(std::vector<machine::TierTraits>& tiers, std::string const& name)
 {
     auto const at = std::find_if(tiers.begin(), tiers.end(), [&](auto const& t) { return t.name == name; });
@@ -111,7 +107,7 @@ std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> con
 core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, std::string const& wish)
 {
     auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
-    Node node{host_name(), address ? address : "", tiers_here(described)};
+    Node node{core::host_name(), address ? address : "", tiers_here(described)};
     if (!wish.empty() && !named(node.tiers, wish)) {
         for (auto const& tier : described)  // that the node lacks
             if (tier.name == wish)
@@ -209,10 +205,12 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
         result.free_bytes.push_back(std::move(free));
     }
     // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
-    auto const per_machine =
-        pretended
-            ? static_cast<std::uint64_t>((team.machine_size() + team.ranks_per_node() - 1) / team.ranks_per_node())
-            : 1;
+    // By what all ranks know alike: they must come to the same plan.
+    std::map<std::string, std::uint64_t> nodes_of;
+    for (auto const& node : nodes) ++nodes_of[node.host];
+    std::uint64_t per_machine = 1;
+    if (pretended)
+        for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
     for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
         if (machine.tiers[tier].kind != "dram") continue;
         auto least = result.free_bytes[0][tier];

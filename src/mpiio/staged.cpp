@@ -172,6 +172,8 @@ Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile
 /// wrong with it is the MPI library's to say. Local.
 Outcome OpenFile::write_past_the_log(Request const& request, Part const& part)
 {
+    // Else older bytes of another rank could be drained or handed over before these are read back.
+    stage::Lock const lock(staging().stage().writer().place().directory);
     MPI_Status status = {};
     Outcome outcome{true, write_alone(handle_, request, &status), 0, true};
     if (outcome.error != MPI_SUCCESS) return outcome;

@@ -86,6 +86,8 @@ core::Status Content::enter(Place const& place, Mapped meta, Mapped data, std::v
     bool const empty = log->image->ranks().empty();
     if (data_head->identity != head.identity || (data_head->generation != head.generation && !empty))
         return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
+    // Of another job, which left it beside the target.
+    if (!logs_.empty() && head.identity != logs_.front()->image->head().identity) return {};
     for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
 
     Counters counters;

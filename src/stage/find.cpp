@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include "core/host.hpp"
 #include "stage/snapshot.hpp"
 
 namespace tapioca::stage {
@@ -55,13 +56,14 @@ bool is_of_another(Place const& place, Marker const& marker)
 
 /// Whether all that is in a log, which nobody writes any more, is in the target. Nothing is known of one that is
 /// damaged.
-bool is_flushed(Sought const& sought, Marker const& marker)
+bool is_flushed(Sought const& sought, Marker const& marker, std::vector<Sought> const& logs)
 {
     auto const log = Snapshot::of(sought.place);
     if (!log || log->is_live() || !log->check_data_head()) return false;
     auto const& image = log->image();
     if (!check_belongs(sought, image.head(), marker) || !image.damage().empty() || image.missing_entries())
         return false;
+    if (lost_continuations(sought, image.continued(), logs) > 0) return false;
     for (auto const rank : image.ranks()) {
         Image::Cursor cursor;
         std::string damage;
@@ -128,14 +130,26 @@ void remove_unfinished(Marker const& marker)
         }
 }
 
+std::uint64_t lost_continuations(Sought const& sought, std::uint64_t said, std::vector<Sought> const& logs)
+{
+    auto const there = std::count_if(logs.begin(), logs.end(), [&](Sought const& other) {
+        return other.beside &&
+               std::find(sought.ranks.begin(), sought.ranks.end(), other.ranks.front()) != sought.ranks.end();
+    });
+    return said - std::min(said, static_cast<std::uint64_t>(there));
+}
+
 bool clear_flushed(std::string const& target)
 {
     auto const held = open_private(marker_path(target), true);
     if (!held || !hold_for_certain(*held)) return false;
     auto const marker = read_marker(target);
     if (!marker || !is_named(*held, marker_path(target))) return false;
+    // Elsewhere somebody may write them: not every file system's locks reach other hosts.
+    for (auto const& node : marker->nodes)
+        if (node.host != core::host_name()) return false;
     auto const logs = logs_in(*marker);
-    if (!std::all_of(logs.begin(), logs.end(), [&](Sought const& log) { return is_flushed(log, *marker); }))
+    if (!std::all_of(logs.begin(), logs.end(), [&](Sought const& log) { return is_flushed(log, *marker, logs); }))
         return false;
     remove_unfinished(*marker);
     if (!remove_marker(target, true)) return false;

@@ -29,6 +29,8 @@ std::vector<Sought> logs_in(Marker const& marker);
 /// Removes what ranks left beside the target that were killed while they made a log there; nothing in it was
 /// acknowledged. To be called while the marker is there: nobody else makes one then.
 void remove_unfinished(Marker const& marker);
+/// Of the logs beside the target in which `said` ranks of a log go on, how many are not among `logs`.
+std::uint64_t lost_continuations(Sought const& sought, std::uint64_t said, std::vector<Sought> const& logs);
 /// Removes the marker and the logs of a job that is over if they are all here and nothing in them is missing from the
 /// target. True if it did.
 bool clear_flushed(std::string const& target);

@@ -97,8 +97,7 @@ core::Status Stage::write(Write const& write)
         [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch, write.number); });
     if (!status) return status;
     widen(write);
-    bool const now = durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
-    return now ? sync() : core::Status();
+    return syncs(write) ? sync() : core::Status();
 }
 
 core::Status Stage::write_through(Write const& write, std::function<core::Status()> const& through)
@@ -118,7 +117,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });
     if (status && all_written) written_ = mark();
-    return status && durable_ == Durable::write ? sync() : status;
+    return status && syncs(write) ? sync() : status;
 }
 
 /// Pieces that follow each other in the file go with one call.

@@ -115,6 +115,11 @@ private:
     core::Result<std::shared_ptr<Content>> content_since(Mark const& mark) const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
+    /// Whether the log must survive the machine once this is in it.
+    [[nodiscard]] bool syncs(Write const& write) const
+    {
+        return durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
+    }
     /// A request's epoch, no earlier than that of this rank's request before it.
     [[nodiscard]] std::uint64_t enter(std::uint64_t epoch) { return last_ = std::max(last_, epoch); }
 

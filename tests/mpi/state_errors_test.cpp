@@ -12,11 +12,6 @@ std::string last_rank()
     return "rank " + std::to_string(ranks() - 1);
 }
 
-bool last()
-{
-    return rank() == ranks() - 1;
-}
-
 TEST(Declare, ReportsABadExtentOfOneRankOnAll)
 {
     Scratch const scratch;

@@ -10,11 +10,6 @@
 namespace tapioca::test {
 namespace {
 
-bool last()
-{
-    return rank() == ranks() - 1;
-}
-
 std::string who()
 {
     return "rank " + std::to_string(ranks() - 1);
@@ -37,18 +32,18 @@ Options everybody(Direct direct)
     return options;
 }
 
-constexpr std::int64_t each = 20'000;
+constexpr std::int64_t bytes_each = 20'000;
 
 Pattern blocks()
 {
     Pattern pattern;
-    pattern.add({{rank() * each, each}});
+    pattern.add({{rank() * bytes_each, bytes_each}});
     return pattern;
 }
 
 std::vector<std::byte> data_of_rank(int of_rank)
 {
-    return stream(static_cast<std::uint64_t>(of_rank) + 1, each);
+    return stream(static_cast<std::uint64_t>(of_rank) + 1, bytes_each);
 }
 
 std::vector<std::byte> whole()

@@ -36,6 +36,11 @@ int ranks()
     return value;
 }
 
+bool last()
+{
+    return rank() == ranks() - 1;
+}
+
 bool on_all_ranks(bool mine)
 {
     int local = mine ? 1 : 0;

@@ -17,6 +17,8 @@ namespace tapioca::test {
 
 int rank();
 int ranks();
+/// Whether this is the last of them.
+bool last();
 
 /// True if `mine` is true on every rank. Collective.
 bool on_all_ranks(bool mine);

@@ -90,6 +90,13 @@ for ranks in 2 ${LONG:+1}; do
     rm more got
 done
 
+# over a file that had something else in it, which opening took out
+head -c 12345 /dev/zero >got
+touch -d '1 hour ago' got
+staged 3 got leave
+shown "recovered 24 requests" recover got
+same want got "recovered over a file that was emptied: not the same file"
+
 # flushed in part
 staged 3 got flush
 shown "recovered 12 requests" recover got

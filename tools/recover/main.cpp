@@ -170,17 +170,6 @@ private:
         return {};
     }
 
-    /// How many logs beside the target are not there that one here goes on in. Local.
-    [[nodiscard]] std::uint64_t lost_continuations(std::size_t log) const
-    {
-        auto const& ranks = logs_[log].ranks;
-        auto const there = std::count_if(logs_.begin(), logs_.end(), [&](stage::Sought const& other) {
-            return other.beside && std::find(ranks.begin(), ranks.end(), other.ranks.front()) != ranks.end();
-        });
-        auto const said = content_.continued(logs_[log].place);
-        return said - std::min(said, static_cast<std::uint64_t>(there));
-    }
-
     /// What this process was dealt, checked. What is wrong goes to problems_.
     void read_logs()
     {
@@ -193,7 +182,8 @@ private:
                 if (takers[i] == me()) mine.push_back(logs_[log].ranks[i]);
             if (mine.empty()) continue;
             if (auto status = content_.add(logs_[log].place, mine); !status) wrong.push_back(status.error().text);
-            if (auto const lost = lost_continuations(log); lost > 0)
+            if (auto const lost = stage::lost_continuations(logs_[log], content_.continued(logs_[log].place), logs_);
+                lost > 0)
                 wrong.push_back(
                     fmt::format("{}: the logs of {} went on beside the file, as {}.tapioca.rank..., and {} "
                                 "of those are gone",
