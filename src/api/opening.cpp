@@ -67,8 +67,10 @@ void set_aside(Options& options)
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
-    if (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place))
-        return core::fail(Errc::invalid_state, stage::what_to_do(file.place));
+    while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
+        auto const what = stage::what_to_do(file.place);
+        if (stage::has_marker(file.place)) return core::fail(Errc::invalid_state, what);  // else it was just closed
+    }
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
                                   options.striping_factor.value_or(0)};
