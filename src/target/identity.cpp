@@ -121,9 +121,9 @@ Probe::Probe(std::string const& path, int fd)
     std::uint64_t number = 0;
     if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
     auto probe = fmt::format(".tapioca-probe-{:016x}", number);
-    int const made = core::uninterrupted([&] {
-        return ::open((directory + probe).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    });
+    auto const full = directory + probe;
+    int const made = core::uninterrupted(
+        [&] { return ::open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); });
     Evidence evidence = {};
     if (auto const identity = identity_of(fd)) evidence.identity = *identity;
     if (made >= 0) {
