@@ -194,6 +194,10 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
         while (!walk.done && walk.entry.epoch < first);
         if (!walk.done) walks.push_back(walk);
     }
+    // Of requests of one epoch, those of the highest rank win, whoever looks: else two ranks that hand over could each
+    // leave the same bytes to the other.
+    std::stable_sort(walks.begin(), walks.end(),
+                     [](Walk const& a, Walk const& b) { return a.stream.rank < b.stream.rank; });
     while (true) {
         auto epoch = UINT64_MAX;
         for (auto const& walk : walks)
