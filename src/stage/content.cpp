@@ -108,6 +108,11 @@ core::Status Content::enter(Place const& place, Mapped meta, Mapped data, std::v
              bytes = log->image->next(rank, cursor, what)) {
             auto const entry = head_of(bytes);
             if (entry.flags & flag_gone) {
+                if (auto const request = decode(bytes, log->image->seed()); !request) {
+                    stream.sound = cursor.entries - 1;
+                    what = fmt::format("rank {}: entry {}: {}", rank, stream.sound, request.error().text);
+                    break;
+                }
                 if (!stream.other) forget_before(stream, cursor);
                 continue;
             }
