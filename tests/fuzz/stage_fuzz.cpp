@@ -1,4 +1,5 @@
 // Logs as files: what a recovery writes and what a reader tells is what the log says, entry by entry.
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -33,6 +34,13 @@ bool has_data(fuzz::LogImage const& log, stage::Note const& note)
     return note.position >= stage::head_bytes && note.position + note.data_bytes <= log.data.size();
 }
 
+std::uint8_t flags_of(std::span<std::byte const> bytes)
+{
+    stage::Entry entry;
+    std::memcpy(&entry, bytes.data(), sizeof entry);
+    return entry.flags;
+}
+
 Told listen(stage::Image const& image, fuzz::LogImage const& log)
 {
     Told told;
@@ -40,15 +48,22 @@ Told listen(stage::Image const& image, fuzz::LogImage const& log)
     for (auto const rank : image.ranks()) {
         stage::Image::Cursor cursor;
         std::string damage;
+        bool readable = true;
         bool sound = true;
         bool missing = false;
         std::vector<Said> live;
         std::size_t lost = 0;
         for (auto entry = image.next(rank, cursor, damage); !entry.empty(); entry = image.next(rank, cursor, damage)) {
             auto request = stage::decode(entry, image.seed());
-            if (!request) break;
+            if (!request) {  // and what follows is lost as well, unless the rank has handed over all that comes before
+                             // it
+                if (flags_of(entry) & stage::flag_gone) break;
+                readable = sound = false;
+                ++lost;
+                continue;
+            }
             auto const& note = request->note;
-            told.all.push_back({rank, *request});
+            if (readable) told.all.push_back({rank, *request});
             bytes += std::min<std::uint64_t>(note.data_bytes, 1 << 20);
             if (request->gone()) {
                 if (missing) continue;
