@@ -29,16 +29,17 @@ struct Told {
     bool small = true;        ///< enough to look at every byte
 };
 
-bool has_data(fuzz::LogImage const& log, stage::Note const& note)
+/// `said`: a Note or an Entry.
+bool has_data(fuzz::LogImage const& log, auto const& said)
 {
-    return note.position >= stage::head_bytes && note.position + note.data_bytes <= log.data.size();
+    return said.position >= stage::head_bytes && said.position + said.data_bytes <= log.data.size();
 }
 
-std::uint8_t flags_of(std::span<std::byte const> bytes)
+stage::Entry head_of(std::span<std::byte const> bytes)
 {
     stage::Entry entry;
     std::memcpy(&entry, bytes.data(), sizeof entry);
-    return entry.flags;
+    return entry;
 }
 
 Told listen(stage::Image const& image, fuzz::LogImage const& log)
@@ -57,7 +58,8 @@ Told listen(stage::Image const& image, fuzz::LogImage const& log)
             auto request = stage::decode(entry, image.seed());
             if (!request) {  // and what follows is lost as well, unless the rank has handed over all that comes before
                              // it
-                if (flags_of(entry) & stage::flag_gone) break;
+                if (head_of(entry).flags & stage::flag_gone) break;
+                missing = missing || !has_data(log, head_of(entry));
                 readable = sound = false;
                 ++lost;
                 continue;
