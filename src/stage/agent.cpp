@@ -132,6 +132,7 @@ void Agent::resume(bool anew)
         if (anew) {
             blocks_.clear();
             candidates_.clear();
+            gone_.clear();
             for (auto& source : sources_) {
                 auto place = source->place;
                 source = std::make_unique<Source>();
@@ -169,7 +170,10 @@ void Agent::enter(Reference reference)
 {
     auto const request = sources_[reference.source]->request_at(reference.at);
     if (!request) return;
-    if (request->gone()) return forget(reference);
+    if (request->gone()) {
+        gone_[{reference.source, reference.rank}] = reference.number;
+        return;
+    }
     reference.epoch = request->note.epoch;
     pattern::Cursor cursor(request->layout);
     while (cursor.position() != pattern::no_offset) {
@@ -179,17 +183,6 @@ void Agent::enter(Reference reference)
         for (pattern::Run run; cursor.next(end, run);) block.bytes += run.length * run.count;
         block.requests.push_back(reference);
         if (block.bytes >= wish_.block_bytes) candidates_.push_back(number);
-    }
-}
-
-/// Its rank has handed over what it had, and may have written something newer to the target since.
-void Agent::forget(Reference const& reference)
-{
-    for (auto& [number, block] : blocks_) {
-        auto const forgotten = std::erase_if(block.requests, [&](Reference const& known) {
-            return known.source == reference.source && known.rank == reference.rank;
-        });
-        if (forgotten > 0) block.drained = 0;
     }
 }
 
@@ -232,6 +225,11 @@ bool Agent::drain(std::int64_t number, Block& block)
     for (auto const& reference : block.requests) {
         auto const& source = *sources_[reference.source];
         auto const request = source.request_at(reference.at);
+        auto const gone = gone_.find({reference.source, reference.rank});
+        if (request && gone != gone_.end() && reference.number < gone->second) {
+            merge.leave_out(request->layout);  // its rank may have written something newer to the target since
+            continue;
+        }
         auto const* const data = request && !request->stored() ? source.data_of(request->note) : nullptr;
         if (!data) return false;  // some of it went past the log: the flush knows what to do
         pattern::Cursor cursor(request->layout);

@@ -62,7 +62,6 @@ private:
     void run();
     bool follow();
     void enter(Reference reference);
-    void forget(Reference const& reference);
     [[nodiscard]] bool overflows() const;
     bool drain_one();
     bool drain(std::int64_t number, Block& block);
@@ -73,7 +72,8 @@ private:
     std::unique_ptr<target::Target> target_;
     std::vector<std::unique_ptr<Source>> sources_;
     std::map<std::int64_t, Block> blocks_;
-    std::vector<std::int64_t> candidates_;  ///< blocks with new requests
+    std::vector<std::int64_t> candidates_;                                 ///< blocks with new requests
+    std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> gone_;  ///< by source and rank: the last void entry
     std::atomic<std::uint64_t> drained_ = 0;
 
     std::mutex mutex_;  ///< held while it works

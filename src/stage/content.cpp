@@ -14,12 +14,19 @@ struct Content::Log {
     Mapped meta;
     Mapped data;
     std::optional<Image> image;
+    int data_file = -1;  ///< only while it is added
 
     /// The bytes of a request, or null if they are not there.
     [[nodiscard]] std::byte const* data_of(Entry const& entry) const
     {
         if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
         return data.data() + entry.position;
+    }
+    /// Whether they are there by now: the request was appended after its data was mapped.
+    [[nodiscard]] bool has_grown_to(Entry const& entry) const
+    {
+        auto const size = size_of(data_file, place.data());
+        return size && entry.position >= head_bytes && entry.position + entry.data_bytes <= *size;
     }
 };
 
@@ -41,109 +48,151 @@ core::Result<Mapped> map_all(int file, std::string const& path)
     return Mapped::of(file, 0, *size, false);
 }
 
-core::Result<Mapped> map_named(std::string const& path)
-{
-    auto const file = open_private(path, false);
-    if (!file) return tl::unexpected(file.error());
-    return map_all(file->get(), path);
-}
-
 }  // namespace
 
-core::Status Content::add(Place const& place, std::vector<std::uint32_t> ranks, Image::Cursor const& from)
+/// The log's image and, with `data`, what its entries name. Null if it is of another job, which left it beside the
+/// target.
+core::Result<std::shared_ptr<Content::Log>> Content::look_into(Held held, Place const& place, bool data)
 {
-    auto meta = map_named(place.meta());
+    auto log = std::make_shared<Log>();
+    log->place = place;
+    log->data_file = held.data;
+    Counters counters = {};
+    bool const counted = read_all(held.meta, sizeof(Head), std::as_writable_bytes(std::span(&counters, 1))).has_value();
+    auto meta = map_all(held.meta, place.meta());
     if (!meta) return tl::unexpected(meta.error());
-    auto data = map_named(place.data());
+    log->meta = std::move(*meta);
+    auto image = Image::of(log->meta.span(), counted ? counters.meta_end : UINT64_MAX);
+    if (!image) return core::fail(image.error().code, place.meta() + ": " + image.error().text);
+    log->image = std::move(*image);
+    auto const& head = log->image->head();
+    if (data) {
+        auto mapped = map_all(held.data, place.data());
+        if (!mapped) return tl::unexpected(mapped.error());
+        log->data = std::move(*mapped);
+        auto const data_head = read_head(log->data.span(), data_magic);
+        if (!data_head) return core::fail(data_head.error().code, place.data() + ": " + data_head.error().text);
+        // While a log is emptied, one head is of the next generation already.
+        bool const empty = log->image->ranks().empty();
+        if (data_head->identity != head.identity || (data_head->generation != head.generation && !empty))
+            return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
+    }
+    if (!logs_.empty() && head.identity != logs_.front()->image->head().identity) return nullptr;
+    for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
+    logs_.push_back(log);
+    return log;
+}
+
+core::Status Content::add(Place const& place, std::vector<std::uint32_t> const& ranks)
+{
+    auto const meta = open_private(place.meta(), false);
+    if (!meta) return tl::unexpected(meta.error());
+    auto const data = open_private(place.data(), false);
     if (!data) return tl::unexpected(data.error());
-    return enter(place, std::move(*meta), std::move(*data), std::move(ranks), from);
+    return add({meta->get(), data->get()}, place, ranks, {});
 }
 
 core::Status Content::add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks,
                           Image::Cursor const& from)
 {
-    auto meta = map_all(held.meta, place.meta());
-    if (!meta) return tl::unexpected(meta.error());
-    auto data = map_all(held.data, place.data());
-    if (!data) return tl::unexpected(data.error());
-    return enter(place, std::move(*meta), std::move(*data), ranks, from);
-}
-
-core::Status Content::enter(Place const& place, Mapped meta, Mapped data, std::vector<std::uint32_t> ranks,
-                            Image::Cursor const& from)
-{
-    auto log = std::make_shared<Log>();
-    log->place = place;
-    log->meta = std::move(meta);
-    log->data = std::move(data);
-    auto image = Image::of(log->meta.span());
-    if (!image) return core::fail(image.error().code, place.meta() + ": " + image.error().text);
-    log->image = std::move(*image);
-    auto const data_head = read_head(log->data.span(), data_magic);
-    if (!data_head) return core::fail(data_head.error().code, place.data() + ": " + data_head.error().text);
-    auto const& head = log->image->head();
-    // While a log is emptied, one head is of the next generation already.
-    bool const empty = log->image->ranks().empty();
-    if (data_head->identity != head.identity || (data_head->generation != head.generation && !empty))
-        return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
-    // Of another job, which left it beside the target.
-    if (!logs_.empty() && head.identity != logs_.front()->image->head().identity) return {};
-    for (auto const& what : log->image->damage()) damage_.push_back(place.meta() + ": " + what);
-
+    auto const log = look_into(held, place, true);
+    if (!log) return tl::unexpected(log.error());
+    if (!*log) return {};
     Counters counters;
-    std::memcpy(&counters, log->meta.data() + sizeof(Head), sizeof counters);
+    std::memcpy(&counters, (*log)->meta.data() + sizeof(Head), sizeof counters);
     tainted_ = tainted_ || counters.tainted != 0;
     touched_ns_ = std::max(touched_ns_, counters.touched);
-    if (ranks.empty()) ranks = log->image->ranks();
-    if (but_) std::erase(ranks, *but_);
-    for (auto const rank : ranks) {
-        Stream stream;
-        stream.log = log.get();
-        stream.rank = rank;
-        stream.from = from;
-        stream.other = but_.has_value();
-        auto cursor = from;
-        std::string what;
-        for (auto bytes = log->image->next(rank, cursor, what); !bytes.empty();
-             bytes = log->image->next(rank, cursor, what)) {
-            auto const entry = head_of(bytes);
-            if (entry.flags & flag_gone) {
-                if (auto const request = decode(bytes, log->image->seed()); !request) {
-                    stream.sound = cursor.entries - 1;
-                    what = fmt::format("rank {}: entry {}: {}", rank, stream.sound, request.error().text);
-                    break;
-                }
-                if (!stream.other) forget_before(stream, cursor);
-                continue;
-            }
-            if (entry.epoch <= after_) continue;
-            if (!log->data_of(entry)) {
-                stream.sound = cursor.entries - 1;
-                what = fmt::format("rank {}: entry {}: its data is not there", rank, stream.sound);
-                break;
-            }
-            if (cursor.entries % entries_a_mark == 0) stream.marks.push_back({entry.epoch, cursor});
-            ++stream.requests;
-            stream.bytes += entry.data_bytes;
-        }
-        if (!what.empty()) damage_.push_back(place.meta() + ": " + what);
-        stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
-        // What follows a gap must not win over what is older: a log that goes on from a damaged one is left out.
-        if (!whole_.try_emplace(rank, true).first->second) stream.sound = 0;
-        whole_[rank] = whole_[rank] && what.empty();
-        streams_.push_back(stream);
-    }
-    logs_.push_back(std::move(log));
+    for (auto const rank : ranks.empty() ? (*log)->image->ranks() : ranks) enter(**log, {log->get(), rank, from});
     return {};
 }
 
-/// Its rank has handed over all that comes before `cursor`, also what is in the log that this one goes on from.
-void Content::forget_before(Stream& stream, Image::Cursor const& cursor)
+core::Status Content::add_others(Place const& place, std::uint32_t rank, std::uint64_t epoch, Cursors& passed)
+{
+    auto const meta = open_private(place.meta(), false);
+    if (!meta) return tl::unexpected(meta.error());
+    auto const log = look_into({meta->get(), -1}, place, false);
+    if (!log) return tl::unexpected(log.error());
+    if (!*log) return {};
+    for (auto const other : (*log)->image->ranks()) {
+        if (other == rank) continue;
+        enter(**log, {log->get(), other, passed[other], epoch});
+        passed[other] = streams_.back().from;
+    }
+    return {};
+}
+
+void Content::enter(Log const& log, Stream stream)
+{
+    std::string what;
+    read(stream, what);
+    if (!what.empty()) damage_.push_back(log.place.meta() + ": " + what);
+    // What follows a gap must not win over what is older: a log that goes on from a damaged one is left out.
+    auto& whole = whole_.try_emplace(stream.rank, true).first->second;
+    if (!whole) stream.sound = 0;
+    whole = whole && what.empty();
+    streams_.push_back(std::move(stream));
+}
+
+/// Looks through the stream's entries, up to the first damage, which it tells.
+void Content::read(Stream& stream, std::string& what)
+{
+    auto const& image = *stream.log->image;
+    auto cursor = stream.from;
+    auto lost = UINT64_MAX;  // the first request whose data is not there, and is needed
+    for (auto bytes = image.next(stream.rank, cursor, what); !bytes.empty();
+         bytes = image.next(stream.rank, cursor, what)) {
+        auto const entry = head_of(bytes);
+        auto const number = cursor.entries - 1;
+        ++looked_at_;
+        if (entry.epoch < stream.others_since) {
+            stream.from = cursor;
+            continue;
+        }
+        if (entry.flags & flag_gone) {
+            if (auto const request = decode(bytes, image.seed()); !request) {
+                stream.sound = number;
+                what = fmt::format("rank {}: entry {}: {}", stream.rank, number, request.error().text);
+                break;
+            }
+            hand_over(stream, cursor.entries);
+            lost = UINT64_MAX;
+            continue;
+        }
+        if (entry.epoch <= after_) continue;
+        if (cursor.entries % entries_a_mark == 0) stream.marks.push_back({entry.epoch, cursor});
+        if (stream.others_since != 0) continue;
+        if (!stream.log->data_of(entry)) {
+            if (stream.log->has_grown_to(entry)) {
+                stream.sound = number;
+                break;
+            }
+            lost = std::min(lost, number);
+        }
+        if (lost != UINT64_MAX) continue;
+        first_epoch_ = std::min(first_epoch_, entry.epoch);
+        ++stream.requests;
+        stream.bytes += entry.data_bytes;
+    }
+    stream.last_epoch = cursor.epoch;
+    stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
+    bool const damaged = !what.empty() || !image.damage().empty();
+    if (damaged && image.hands_over_behind(stream.rank, cursor)) {
+        hand_over(stream, UINT64_MAX);
+    } else if (lost != UINT64_MAX) {
+        stream.sound = lost;
+        what = fmt::format("rank {}: entry {}: its data is not there", stream.rank, lost);
+    }
+}
+
+/// Its rank has handed over so many entries, and also what is in the log that this one goes on from.
+void Content::hand_over(Stream& stream, std::uint64_t entries)
 {
     for (auto& before : streams_)
-        if (before.rank == stream.rank) before.sound = before.requests = before.bytes = 0;
-    stream.from = cursor;
-    stream.marks.clear();
+        if (before.rank == stream.rank) {
+            before.gone = UINT64_MAX;
+            before.requests = before.bytes = 0;
+        }
+    stream.gone = entries;
     stream.requests = stream.bytes = 0;
 }
 
@@ -152,6 +201,14 @@ std::uint64_t Content::continued(Place const& place) const
     for (auto const& log : logs_)
         if (log->place.meta() == place.meta()) return log->image->continued();
     return 0;
+}
+
+std::uint64_t Content::last_epoch_but(std::uint32_t rank) const
+{
+    std::uint64_t last = 0;
+    for (auto const& stream : streams_)
+        if (stream.rank != rank) last = std::max(last, stream.last_epoch);
+    return last;
 }
 
 std::uint64_t Content::requests() const
@@ -209,7 +266,9 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
             if (!walk.done) epoch = std::min(epoch, walk.entry.epoch);
         if (epoch > last || epoch == UINT64_MAX) return;
         for (auto& walk : walks)
-            for (; !walk.done && walk.entry.epoch == epoch; walk.step()) visit(walk.bytes, walk.entry, walk.stream);
+            for (; !walk.done && walk.entry.epoch == epoch; walk.step())
+                visit(walk.bytes, walk.entry, walk.stream,
+                      data_to_write(walk.entry, walk.stream, walk.cursor.entries - 1));
     }
 }
 
@@ -220,8 +279,7 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
         if (!base || (log->data.data() && log->data.data() < base)) base = log->data.data();
     Merge merge(base);
     merge.expect(requests());
-    each(first, last, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
-        auto const* const data = data_to_write(entry, stream);
+    each(first, last, [&](auto bytes, Entry const& entry, Stream const& stream, std::byte const* data) {
         if (data && entry.kind == Kind::contiguous)
             return merge.add(entry.offset, static_cast<std::int64_t>(entry.data_bytes), data);
         auto request = decode(bytes, stream.log->image->seed());
@@ -247,16 +305,16 @@ Batch Content::batch(std::uint64_t first, std::uint64_t last, std::vector<Extent
 }
 
 /// Null for what is in the target and need not be written.
-std::byte const* Content::data_to_write(Entry const& entry, Stream const& stream) const
+std::byte const* Content::data_to_write(Entry const& entry, Stream const& stream, std::uint64_t number) const
 {
-    if (stream.other) return nullptr;
+    if (stream.others_since != 0 || number < stream.gone) return nullptr;
     return entry.flags == 0 || again_ ? stream.log->data_of(entry) : nullptr;
 }
 
 std::vector<Claim> Content::claims()
 {
     std::vector<Claim> all;
-    each(0, UINT64_MAX - 1, [&](std::span<std::byte const> bytes, Entry const& entry, Stream const& stream) {
+    each(0, UINT64_MAX - 1, [&](auto bytes, Entry const& entry, Stream const& stream, std::byte const*) {
         auto const request = decode(bytes, stream.log->image->seed());
         if (!request) return;
         pattern::Cursor cursor(request->layout);
@@ -289,13 +347,14 @@ std::vector<std::string> Content::verify(std::function<void(std::uint64_t)> cons
             auto const bytes = log.image->next(stream.rank, cursor, what);
             if (bytes.empty()) break;
             auto const entry = head_of(bytes);
-            if (entry.epoch <= after_) continue;
+            if (entry.epoch <= after_ || (entry.flags & flag_gone)) continue;
             auto const number = cursor.entries - 1;
             auto const request = decode(bytes, log.image->seed());
+            if (request && number < stream.gone) continue;  // its data is not needed
             if (!request) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
                                           request.error().text));
-                stream.sound = number;
+                if (number >= stream.gone) stream.sound = number;
             } else if (checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
                                           log.place.data(), stream.rank, number, entry.data_bytes, entry.position));

@@ -31,19 +31,21 @@ struct Claim {
 
 class Content {
 public:
-    /// Adds `ranks`' requests of the log at `place`, from `from` on; of all ranks, if none is named. A request that
-    /// cannot be read is told by damage(), and those of its rank behind it are left out; so are those that the rank
-    /// has handed over to the target.
-    core::Status add(Place const& place, std::vector<std::uint32_t> ranks = {}, Image::Cursor const& from = {});
-    /// The same of a log that is open: it may have lost its name.
+    /// Adds `ranks`' requests of the log at `place`; of all ranks, if none is named. A request that
+    /// cannot be read is told by damage(), and those of its rank behind it are left out. What the rank has handed over
+    /// is void: it keeps its place among the requests of others, but is not written.
+    core::Status add(Place const& place, std::vector<std::uint32_t> const& ranks = {});
+    /// The same of a log that is open, from `from` on: it may have lost its name.
     struct Held {
         int meta;
         int data;
     };
     core::Status add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks, Image::Cursor const& from);
-    /// What is added from now on is of other ranks, and only keeps older bytes out of batches, also where its rank has
-    /// handed it over. Of that one, nothing is added any more.
-    void others_than(std::uint32_t rank) { but_ = rank; }
+    /// How far the ranks' entries in a log were looked at.
+    using Cursors = std::map<std::uint32_t, Image::Cursor>;
+    /// Adds the requests of other ranks than `rank` that are of `epoch` or later; they only keep older bytes out of
+    /// batches. `passed`: earlier ones, which are not looked at again.
+    core::Status add_others(Place const& place, std::uint32_t rank, std::uint64_t epoch, Cursors& passed);
     /// How many ranks' logs go on beside the target from the log at `place`, which was added.
     [[nodiscard]] std::uint64_t continued(Place const& place) const;
     /// Leaves out what is of that epoch or before.
@@ -64,6 +66,12 @@ public:
     [[nodiscard]] bool tainted() const { return tainted_; }
     /// The latest of the logs' Counters::touched.
     [[nodiscard]] std::uint64_t touched_ns() const { return touched_ns_; }
+    /// How many entries were looked at.
+    [[nodiscard]] std::uint64_t looked_at() const { return looked_at_; }
+    /// The epoch of the earliest of these requests; later than any if there is none.
+    [[nodiscard]] std::uint64_t first_epoch() const { return first_epoch_; }
+    /// The epoch of the latest entry of another rank than this; 0 if there is none.
+    [[nodiscard]] std::uint64_t last_epoch_but(std::uint32_t rank) const;
     [[nodiscard]] std::uint64_t requests() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
@@ -73,35 +81,40 @@ private:
     struct Stream {
         Log const* log;
         std::uint32_t rank;
-        Image::Cursor from = {};           ///< what is before that is void
-        bool other = false;                ///< only keeps older bytes out
+        Image::Cursor from = {};         ///< what is before that was not asked for
+        std::uint64_t others_since = 0;  ///< if not 0: another's, of which what is of this epoch keeps older bytes out
         std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
-        std::uint64_t requests = 0;
+        std::uint64_t gone = 0;            ///< so many were handed over, and only keep older bytes out
+        std::uint64_t requests = 0;        ///< of the others
         std::uint64_t bytes = 0;
+        std::uint64_t last_epoch = 0;
         struct Mark {
             std::uint64_t epoch;  ///< of the entry before
             Image::Cursor cursor;
         };
-        std::vector<Mark> marks;  ///< every so many entries, to begin from
+        std::vector<Mark> marks = {};  ///< every so many entries, to begin from
     };
-    /// Calls visit(entry's bytes, entry, data or null) for requests of the epochs, oldest epoch first.
+    /// Calls visit(entry's bytes, entry, its stream, data to write or null) for requests of the epochs, oldest epoch
+    /// first.
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
 
-    core::Status enter(Place const& place, Mapped meta, Mapped data, std::vector<std::uint32_t> ranks,
-                       Image::Cursor const& from);
-    void forget_before(Stream& stream, Image::Cursor const& cursor);
-    [[nodiscard]] std::byte const* data_to_write(Entry const& entry, Stream const& stream) const;
+    core::Result<std::shared_ptr<Log>> look_into(Held held, Place const& place, bool data);
+    void enter(Log const& log, Stream stream);
+    void read(Stream& stream, std::string& what);
+    void hand_over(Stream& stream, std::uint64_t entries);
+    [[nodiscard]] std::byte const* data_to_write(Entry const& entry, Stream const& stream, std::uint64_t number) const;
 
     std::vector<std::shared_ptr<Log>> logs_;
     std::vector<Stream> streams_;
     std::uint64_t after_ = 0;
-    std::optional<std::uint32_t> but_;
     std::vector<std::string> damage_;
     bool tainted_ = false;
     std::uint64_t touched_ns_ = 0;
     std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
     bool again_ = false;                   ///< stored requests are written again
+    std::uint64_t looked_at_ = 0;
+    std::uint64_t first_epoch_ = UINT64_MAX;
 };
 
 }  // namespace tapioca::stage

@@ -14,20 +14,26 @@ bool is_zero(std::span<std::byte const> bytes)
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
+/// The eight bytes that are written last, of a block or an entry.
+std::uint64_t first_of(std::span<std::byte const> bytes)
+{
+    return __atomic_load_n(reinterpret_cast<std::uint64_t const*>(bytes.data()), __ATOMIC_ACQUIRE);
+}
+
 }  // namespace
 
-core::Result<Image> Image::of(std::span<std::byte const> meta)
+core::Result<Image> Image::of(std::span<std::byte const> meta, std::uint64_t end)
 {
     auto const head = read_head(meta, meta_magic);
     if (!head) return tl::unexpected(head.error());
     Image image(meta);
     image.head_ = *head;
     image.seed_ = seed_of(*head);
-    image.find_blocks();
+    image.find_blocks(end);
     return image;
 }
 
-void Image::find_blocks()
+void Image::find_blocks(std::uint64_t end)
 {
     Counters counters;
     std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
@@ -38,24 +44,31 @@ void Image::find_blocks()
     bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further
     if ((counters.emptied != head_.generation && !begun) || counters.emptied_inverted != ~head_.generation)
         damage_.emplace_back("the first page is damaged");
-    if (counters.meta_end > meta_.size())
-        damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), counters.meta_end));
+    end = std::min(end, counters.meta_end);
+    if (end > meta_.size()) damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), end));
     std::uint64_t at = head_bytes;
     while (at < meta_.size()) {
         auto const rest = meta_.subspan(at);
         Block block = {};
+        auto const first = rest.size() >= sizeof block ? first_of(rest) : 0;
         std::memcpy(&block, rest.data(), std::min(rest.size(), sizeof block));
+        if (rest.size() >= sizeof block) std::memcpy(&block, &first, sizeof first);
         bool const sound = rest.size() >= sizeof block && is_sound(block, seed_) && block.rank < head_.ranks;
         if (!sound) {
             auto const length = std::min<std::uint64_t>(rest.size(), meta_block_bytes);
             // Whoever was about to begin it may have come as far as its head, whose first bytes are written last.
             bool const unnamed = block.magic == 0 && block.rank == 0 && rest.size() >= sizeof block;
             auto const untouched = rest.first(length).subspan(unnamed ? sizeof block : 0);
-            if (!is_zero(untouched)) damage_.push_back(fmt::format("the block at byte {} is damaged", at));
+            bool const touched = !is_zero(untouched);
+            if (touched && rest.size() >= sizeof block && first_of(rest) != first) continue;  // begun just now
+            if (touched) {
+                damage_.push_back(fmt::format("the block at byte {} is damaged", at));
+                damaged_.push_back(rest.first(length));
+            }
             at += meta_block_bytes;
             continue;
         }
-        if (at + block.bytes > counters.meta_end)
+        if (at + block.bytes > first_of(meta_.subspan(sizeof(Head) + offsetof(Counters, meta_end))))
             damage_.push_back(fmt::format("a block at byte {} lies behind the end that the head tells", at));
         auto const length = std::min<std::uint64_t>(block.bytes, rest.size());
         if (!blocks_[block.rank].try_emplace(block.number, Place{at, length, block.first_entry}).second)
@@ -103,8 +116,7 @@ std::span<std::byte const> Image::next(std::uint32_t rank, Cursor& cursor, std::
         }
         auto const rest = meta_.subspan(place.begin, place.bytes).subspan(std::min(cursor.at, place.bytes));
         std::uint64_t first = 0;  // eight bytes that are written last
-        if (rest.size() >= sizeof first)
-            first = __atomic_load_n(reinterpret_cast<std::uint64_t const*>(rest.data()), __ATOMIC_ACQUIRE);
+        if (rest.size() >= sizeof first) first = first_of(rest);
         if (first == 0) {  // the end of the block, or of what was written
             if (blocks.rbegin()->first == cursor.block) return {};
             ++cursor.block;
@@ -125,6 +137,30 @@ std::span<std::byte const> Image::next(std::uint32_t rank, Cursor& cursor, std::
         ++cursor.entries;
         return rest.first(entry->bytes);
     }
+}
+
+bool Image::hands_over_behind(std::uint32_t rank, Cursor const& cursor) const
+{
+    Entry gone = {};
+    gone.bytes = sizeof gone;
+    gone.kind = Kind::contiguous;
+    gone.flags = flag_gone;
+    auto const is_in = [&](std::span<std::byte const> block, bool whose) {
+        for (; block.size() >= sizeof gone; block = block.subspan(8)) {
+            if (std::memcmp(block.data(), &gone, 8) != 0) continue;
+            auto const entry = decode_entry(block, seed_);
+            if (entry && (whose || entry->variable == rank)) return true;
+        }
+        return false;
+    };
+    if (auto const own = blocks_.find(rank); own != blocks_.end())
+        for (auto const& [number, place] : own->second) {
+            auto const from = number == cursor.block ? cursor.at : sizeof(Block);
+            if (number >= cursor.block &&
+                is_in(meta_.subspan(place.begin, place.bytes).subspan(std::min(from, place.bytes)), true))
+                return true;
+        }
+    return std::any_of(damaged_.begin(), damaged_.end(), [&](auto block) { return is_in(block, false); });
 }
 
 }  // namespace tapioca::stage

@@ -13,7 +13,9 @@ namespace tapioca::stage {
 class Image {
 public:
     /// `meta` must outlive the image. Fails if its head cannot be read; what is wrong further on is told by damage().
-    static core::Result<Image> of(std::span<std::byte const> meta);
+    /// It may be the mapping of a file that others append to: then `end` is Counters::meta_end as it was before the
+    /// file's size was asked for, since the file has a block before the counter says so.
+    static core::Result<Image> of(std::span<std::byte const> meta, std::uint64_t end = UINT64_MAX);
 
     [[nodiscard]] Head const& head() const { return head_; }
     [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -31,6 +33,10 @@ public:
     /// then noted in `damage`.
     [[nodiscard]] std::span<std::byte const> next(std::uint32_t rank, Cursor& cursor, std::string& damage) const;
 
+    /// Whether the rank has handed over what it had, and noted that somewhere behind `cursor`, though not all that lies
+    /// between can be read.
+    [[nodiscard]] bool hands_over_behind(std::uint32_t rank, Cursor const& cursor) const;
+
     /// What is wrong with the file as a whole: truncated, blocks that cannot be read.
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
 
@@ -41,7 +47,7 @@ public:
 
 private:
     explicit Image(std::span<std::byte const> meta) : meta_(meta) {}
-    void find_blocks();
+    void find_blocks(std::uint64_t end);
 
     std::span<std::byte const> meta_;
     Head head_ = {};
@@ -54,6 +60,7 @@ private:
         std::uint64_t first_entry;
     };
     std::map<std::uint32_t, std::map<std::uint64_t, Place>> blocks_;  ///< by rank and number
+    std::vector<std::span<std::byte const>> damaged_;                 ///< blocks of whichever rank
     std::vector<std::string> damage_;
 };
 

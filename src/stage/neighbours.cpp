@@ -34,4 +34,18 @@ core::Status Neighbours::add_to(Content& content) const
     return {};
 }
 
+core::Status Neighbours::add_others_to(Content& content, std::uint32_t rank, std::uint64_t epoch)
+{
+    if (epoch == UINT64_MAX) return {};
+    auto const add = [&](Place const& place) { return content.add_others(place, rank, epoch, passed_[place.meta()]); };
+    for (auto const& log : logs_) {
+        if (!log.own)
+            if (auto status = add(log.place); !status) return status;
+        for (auto const& place : log.overflow)
+            if (!log.own && is_ours(place.meta()))
+                if (auto status = add(place); !status) return status;
+    }
+    return {};
+}
+
 }  // namespace tapioca::stage

@@ -148,8 +148,9 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
         auto found = content_since(written_);
         if (!found) return tl::unexpected(found.error());
         // What others of this node have for the same bytes may be newer, and in the target by now.
-        (*found)->others_than(writer_.rank());
-        if (auto status = neighbours_.add_to(**found); !status) return status;
+        auto const epoch = (*found)->first_epoch();
+        if (auto status = neighbours_.add_others_to(**found, writer_.rank(), epoch); !status) return status;
+        totals.looked_at += (*found)->looked_at();
         taint();  // likewise on other nodes
         if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
         written_ = mark();
@@ -158,14 +159,14 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
     bool const settle = lasting && !settled_;
     if (settle)
         if (auto status = target.sync(); !status) return status;
-    if (next == Next::write && void_.entries != entries()) {
+    if (next == Next::write && void_entries_ != entries()) {
         auto const epoch = enter(epoch_);
         auto status = append([&](Writer& writer) { return writer.append_gone(begin_, end_, epoch); });
         if (!status) return status;
-        void_ = written_ = mark();
+        written_ = mark();
+        void_entries_ = entries();
         begin_ = pattern::no_offset;
         end_ = 0;
-        if (writer_.head().mapping == Mapping::process) writer_.tell_no_range();
     }
     if (settle)
         if (auto status = sync(); !status) return status;
@@ -202,7 +203,7 @@ Stage::Mark Stage::mark() const
 
 core::Result<std::shared_ptr<Content>> Stage::content() const
 {
-    return content_since(void_);
+    return content_since({});
 }
 
 core::Result<std::shared_ptr<Content>> Stage::content_since(Mark const& mark) const
@@ -230,19 +231,36 @@ core::Result<Overlay const*> Stage::overlay(std::int64_t begin, std::int64_t end
 {
     auto const around = neighbours_.state();
     bool const all = end > around.begin && begin < around.end;
-    bool const known = overlay_ && seen_entries_ == entries() && (seen_all_ || !all) &&
-                       (!seen_all_ || seen_neighbours_ == around.appended);
-    if (known) return &*overlay_;
+    // Those of a shared log tell of this rank's requests, too.
+    bool const shared = writer_.head().mapping == Mapping::node;
+    auto const others = around.appended - (shared ? std::min(around.appended, writer_.told()) : 0);
+    bool const fits = overlay_ && overlaid_.void_entries == void_entries_ && (overlaid_.all || !all) &&
+                      (!overlaid_.all || overlaid_.others == others);
+    if (fits && overlaid_.entries == entries()) return above_ ? above_.get() : overlay_.get();
+    ++totals.overlays;
+    // Of this rank's requests, some that were added lie over the rest, which is not looked at again until they are
+    // many.
+    auto const added = entries() - overlaid_.mark.entries;
+    if (fits && added * added <= overlaid_.mark.entries + 256) {
+        auto found = content_since(overlaid_.mark);
+        if (!found) return tl::unexpected(found.error());
+        totals.looked_at += (*found)->looked_at();
+        if (!overlaid_.all || (*found)->first_epoch() > overlay_->content().last_epoch_but(writer_.rank())) {
+            above_ = std::make_unique<Overlay const>(std::move(*found), overlay_);
+            overlaid_.entries = entries();
+            return above_.get();
+        }
+    }
+    overlay_.reset();
+    above_.reset();
     auto found = all ? std::make_shared<Content>() : content();
     if (!found) return tl::unexpected(found.error());
     if (all)
         if (auto status = neighbours_.add_to(**found); !status) return tl::unexpected(status.error());
-    overlay_.emplace(std::move(*found));
-    seen_entries_ = entries();
-    seen_neighbours_ = around.appended;
-    seen_all_ = all;
-    ++totals.overlays;
-    return &*overlay_;
+    totals.looked_at += (*found)->looked_at();
+    overlay_ = std::make_shared<Overlay const>(std::move(*found));
+    overlaid_ = {mark(), entries(), void_entries_, others, all};
+    return overlay_.get();
 }
 
 core::Status Stage::sync()
@@ -256,7 +274,10 @@ core::Status Stage::sync()
 core::Status Stage::reset(bool empty)
 {
     overlay_.reset();
-    void_ = written_ = {};
+    above_.reset();
+    neighbours_.begin_anew();
+    written_ = {};
+    void_entries_ = 0;
     settled_ = true;
     begin_ = pattern::no_offset;
     end_ = 0;

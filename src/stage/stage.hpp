@@ -51,8 +51,9 @@ public:
     /// What somebody is about to do with the target past the log.
     enum class Next { read, write };
     /// Writes what this rank has in the log to the target. Before a write it then is void: no flush, recovery or agent
-    /// brings these bytes back. Before a read it stays, so that a flush still knows its order among other ranks'
-    /// requests. `lasting`: the target's devices have it first, and the log's know of it.
+    /// brings these bytes back, nor older ones of other ranks. Before a read it stays, and a flush writes it once more:
+    /// bytes of other nodes' ranks may come between. `lasting`: the target's devices have it first, and the log's know
+    /// of it.
     core::Status hand_over(target::Target& target, Next next, bool lasting);
 
     [[nodiscard]] bool empty() const { return entries() == 0; }
@@ -91,9 +92,10 @@ public:
     struct Totals {
         std::uint64_t requests = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t through = 0;   ///< of these, written to the target at once
-        std::uint64_t overflow = 0;  ///< and logged beside the target, since the tier was full
-        std::uint64_t overlays = 0;  ///< how often the logs were looked through for an independent read
+        std::uint64_t through = 0;    ///< of these, written to the target at once
+        std::uint64_t overflow = 0;   ///< and logged beside the target, since the tier was full
+        std::uint64_t overlays = 0;   ///< how often the logs were looked through for an independent read
+        std::uint64_t looked_at = 0;  ///< entries, by those and by handing over
         double seconds = 0;
     };
     Totals totals;
@@ -136,14 +138,19 @@ private:
 
     Neighbours neighbours_;
 
-    Mark void_;            ///< what is before it was handed over for good
-    Mark written_;         ///< what is before it is in the target
-    bool settled_ = true;  ///< so it is on the target's devices, and the log's know of it
+    std::uint64_t void_entries_ = 0;  ///< so many were handed over for good
+    Mark written_;                    ///< what is before it is in the target
+    bool settled_ = true;             ///< so it is on the target's devices, and the log's know of it
 
-    std::optional<Overlay> overlay_;
-    std::uint64_t seen_entries_ = 0;     ///< of this rank, in the overlay
-    std::uint64_t seen_neighbours_ = 0;  ///< their state
-    bool seen_all_ = false;              ///< the overlay has the neighbours' requests
+    std::shared_ptr<Overlay const> overlay_;
+    std::unique_ptr<Overlay const> above_;  ///< what this rank has added since
+    struct Overlaid {
+        Mark mark;                       ///< of this rank's requests in overlay_
+        std::uint64_t entries = 0;       ///< with those in above_
+        std::uint64_t void_entries = 0;  ///< of these
+        std::uint64_t others = 0;        ///< the neighbours' state
+        bool all = false;                ///< the neighbours' requests are in it, too
+    } overlaid_;
 };
 
 }  // namespace tapioca::stage

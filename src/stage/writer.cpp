@@ -284,6 +284,7 @@ core::Status Writer::append_gone(std::int64_t begin, std::int64_t end, std::uint
     Note note;
     note.epoch = epoch;
     note.flags = flag_gone;
+    note.variable = rank_;  // in case that its block's head is damaged
     return append(pattern::Variable::from_extents(0, {&range, 1}), 0, nullptr, note);
 }
 
@@ -316,15 +317,9 @@ void Writer::tell_range(std::int64_t begin, std::int64_t end)
     for (auto now = last.load(); end > now && !last.compare_exchange_weak(now, end);) {}
 }
 
-void Writer::tell_no_range()
-{
-    auto& counters = counters_in(first_page_);
-    std::atomic_ref(counters.begin).store(pattern::no_offset);
-    std::atomic_ref(counters.end).store(0);
-}
-
 void Writer::tell_appended()
 {
+    ++told_;
     std::atomic_ref(counters_in(first_page_).appended).fetch_add(1);
 }
 

@@ -20,11 +20,12 @@ using File = std::map<std::int64_t, std::optional<std::byte>>;  ///< nothing: in
 struct Said {
     std::uint32_t rank;
     stage::Request request;
+    bool handed_over = false;  ///< it only keeps its place
 };
 /// What there is in an image, up to the first damage of each rank.
 struct Told {
     std::vector<Said> all;    ///< whatever is readable
-    std::vector<Said> sound;  ///< what has its data, too, and was not handed over to the target
+    std::vector<Said> sound;  ///< what counts: it has its data, too, or was handed over to the target
     std::size_t lost = 0;     ///< how many have not
     bool small = true;        ///< enough to look at every byte
 };
@@ -42,6 +43,34 @@ stage::Entry head_of(std::span<std::byte const> bytes)
     return entry;
 }
 
+/// A rank's requests since it has last handed over.
+struct Since {
+    std::vector<Said> requests;
+    std::size_t sound = 0;  ///< so many of them, from the first
+    std::size_t lost = 0;
+    bool whole = true;
+
+    void add(Said said, bool has_its_data)
+    {
+        whole = whole && has_its_data;
+        requests.push_back(std::move(said));
+        whole ? ++sound : ++lost;
+    }
+    void hand_over(Told& told)
+    {
+        for (auto& said : requests) {
+            said.handed_over = true;
+            told.sound.push_back(std::move(said));
+        }
+        *this = {};
+    }
+    void end(Told& told)
+    {
+        for (std::size_t i = 0; i < sound; ++i) told.sound.push_back(std::move(requests[i]));
+        told.lost += lost;
+    }
+};
+
 Told listen(stage::Image const& image, fuzz::LogImage const& log)
 {
     Told told;
@@ -50,40 +79,31 @@ Told listen(stage::Image const& image, fuzz::LogImage const& log)
         stage::Image::Cursor cursor;
         std::string damage;
         bool readable = true;
-        bool sound = true;
-        bool missing = false;
-        std::vector<Said> live;
-        std::size_t lost = 0;
+        Since since;
         for (auto entry = image.next(rank, cursor, damage); !entry.empty(); entry = image.next(rank, cursor, damage)) {
             auto request = stage::decode(entry, image.seed());
             if (!request) {  // and what follows is lost as well, unless the rank has handed over all that comes before
-                             // it
+                readable = since.whole = false;
+                ++since.lost;
+                damage = "refused";
                 if (head_of(entry).flags & stage::flag_gone) break;
-                missing = missing || !has_data(log, head_of(entry));
-                readable = sound = false;
-                ++lost;
+                damage.clear();
                 continue;
             }
             auto const& note = request->note;
             if (readable) told.all.push_back({rank, *request});
             bytes += std::min<std::uint64_t>(note.data_bytes, 1 << 20);
             if (request->gone()) {
-                if (missing) continue;
-                live.clear();
-                lost = 0;
-                sound = true;
+                since.hand_over(told);
                 continue;
             }
-            missing = missing || !has_data(log, note);
-            sound = sound && !missing &&
-                    stage::checksum_of(log.data.data() + note.position, note.data_bytes) == note.data_checksum;
-            if (sound)
-                live.push_back({rank, std::move(*request)});
-            else
-                ++lost;
+            bool const whole = has_data(log, note) && stage::checksum_of(log.data.data() + note.position,
+                                                                         note.data_bytes) == note.data_checksum;
+            since.add({rank, std::move(*request)}, whole);
         }
-        told.sound.insert(told.sound.end(), live.begin(), live.end());
-        told.lost += lost;
+        bool const damaged = !damage.empty() || !image.damage().empty();
+        if (damaged && image.hands_over_behind(rank, cursor)) since.hand_over(told);
+        since.end(told);
     }
     told.small = bytes <= 4000;
     return told;
@@ -95,11 +115,12 @@ File expected_file(Told told, fuzz::LogImage const& log)
     std::stable_sort(told.sound.begin(), told.sound.end(),
                      [](auto const& a, auto const& b) { return a.request.note.epoch < b.request.note.epoch; });
     File file;
-    for (auto const& [rank, request] : told.sound)
+    for (auto const& [rank, request, handed_over] : told.sound)
         for (auto const& byte : test::places(request.layout)) {
             auto& there = file[byte.file];
             there.reset();
-            if (!request.stored()) there = log.data[request.note.position + static_cast<std::uint64_t>(byte.buffer)];
+            if (!request.stored() && !handed_over)
+                there = log.data[request.note.position + static_cast<std::uint64_t>(byte.buffer)];
         }
     std::erase_if(file, [](auto const& byte) { return !byte.second; });
     return file;
@@ -134,7 +155,7 @@ try {
             auto const request = reader.next();
             if (!request) break;
             claim(next < told.all.size(), "a reader tells what is there");
-            auto const& [rank, said] = told.all[next++];
+            auto const& [rank, said, none] = told.all[next++];
             claim(request->rank == rank && request->begin == said.begin() && request->end == said.end() &&
                       request->bytes == said.note.data_bytes && request->epoch == said.note.epoch,
                   "and tells it as it is");

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -709,6 +710,54 @@ void shared_pointer_while_draining()
     std::filesystem::remove(name);
 }
 
+/// A rank that hands over what it has logged does not lose its place by that: of two collective calls the later wins.
+void handed_over_keeps_its_place()
+{
+    if (ranks < 2) return;
+    for (auto const* const mapping : {"process", "node"}) {
+        Setting const logs("TAPIOCA_STAGE_MAPPING", mapping);
+        auto file = open_file("keeps its place");
+        write_at_all(file, region, Bytes(rank == 1 ? 1000 : 0, 'o'));
+        write_at_all(file, region + 100, Bytes(rank == 0 ? 200 : 0, 'n'));
+        if (rank == 0) right(MPI_File_write_shared(file, "shared", 6, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared");
+        close_file(file);
+        Bytes wanted(1000, 'o');
+        std::fill_n(wanted.begin() + 100, 200, 'n');
+        require_part(read_file("keeps its place"), region, wanted, "of two calls the later wins");
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) std::filesystem::remove("keeps its place");
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+/// Files that are open at once, each with a log, in a process that may have few descriptors.
+void many_files_with_few_descriptors()
+{
+    rlimit before = {};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit const few = {200, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<MPI_File> files;
+    for (int i = 0; i < 40; ++i) files.push_back(open_file("many " + std::to_string(i)));
+    for (unsigned turn = 0; turn < 2; ++turn)
+        for (unsigned i = 0; i < 40; ++i) {
+            write_at_all(files[i], rank * region, noise(1000, 2 * i + turn));
+            if (turn > 0) continue;
+            write_at(files[i], rank * region + 1000, noise(1000, 2 * i + 1));
+            right(MPI_File_sync(files[i]), "sync");
+        }
+    for (auto& file : files) right(MPI_File_close(&file), "close");
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (unsigned i = 0; i < 40; ++i) {
+        auto const name = "many " + std::to_string(i);
+        for (auto const at : {0, 1000})
+            require_part(read_file(name), rank * region + at, noise(1000, 2 * i + 1), "the contents of " + name);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) std::filesystem::remove(name);
+    }
+}
+
 /// Nonblocking reads of two files, begun in another order on every second rank, and with a message between.
 void reads_begun_in_any_order()
 {
@@ -889,6 +938,8 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"independent_after_a_barrier", independent_after_a_barrier},
     {"one_file_for_each_alone", one_file_for_each_alone},
     {"shared_pointer_while_draining", shared_pointer_while_draining},
+    {"handed_over_keeps_its_place", handed_over_keeps_its_place},
+    {"many_files_with_few_descriptors", many_files_with_few_descriptors},
     {"reads_begun_in_any_order", reads_begun_in_any_order},
     {"strided_reads_take_few_calls", strided_reads_take_few_calls},
     {"writes_after_a_failed_flush", writes_after_a_failed_flush},
