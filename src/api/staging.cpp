@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -166,6 +167,9 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
     return stage::create_marker(marker, lasting);
 }
 
+/// Staged files that this process has open.
+std::atomic<int> open_files = 0;
+
 void warn(std::string const& text)
 {
     std::fprintf(stderr, "tapioca: %s\n", text.c_str());
@@ -223,10 +227,18 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         stage::Stage(std::move(*writer), stage::overflow_place(target, static_cast<std::uint32_t>(team.rank())),
                      durable_of(file)),
         (*tier)->traits().name, target));
-    staging->marker_ = std::move(*marker);
+    ++open_files;
+    if (*marker) {
+        auto notes = stage::map_notes(*marker);
+        if (notes)
+            staging->notes_ = std::move(*notes);
+        else
+            staging->marker_ = std::move(*marker);
+    }
     if (auto* const opened = file.target_if_open()) opened->tell_changes(staging->stage_.writer().touched());
     staging->launch_agent();
     staging->meet_neighbours();
+    (void)staging->rest();
     staging->creating_ = MPI_Wtime() - start;
     return staging;
 }
@@ -249,6 +261,7 @@ static void give_back(stage::Stage stage, std::shared_ptr<stage::Content> conten
 
 Staging::~Staging()
 {
+    --open_files;
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
 
@@ -366,6 +379,14 @@ core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
     return status;
 }
 
+/// Of many files, the target is open only while it is used, so that they do not need more descriptors than a process
+/// may have. Local.
+core::Status Staging::rest()
+{
+    constexpr int few = 8;
+    return open_files > few ? file_.close_target() : core::Status();
+}
+
 /// Notes that all logs may be forgotten. Collective.
 core::Status Staging::commit(bool durable)
 {
@@ -379,12 +400,14 @@ core::Status Staging::commit(bool durable)
     }
     if (lasting) status = pool.agree(status);
     if (status && team.rank() == 0) {
-        auto const facts = stage::facts_of(target::descriptor(*file_.target()));
+        auto* const target = file_.target();
+        auto const facts =
+            target ? stage::facts_of(target::descriptor(*target)) : tl::unexpected(file_.target_status().error());
         if (!facts) status = tl::unexpected(facts.error());
         // The first note was the marker's making.
         stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
         if (facts) noted.file = *facts;
-        if (status) status = stage::note(marker_, noted, lasting);
+        if (status) status = marker_ ? stage::note(marker_, noted, lasting) : stage::note(notes_, noted, lasting);
     }
     status = pool.agree(status);
     ++flushes_;
@@ -473,6 +496,7 @@ core::Status Staging::flush(bool durable, bool closing)
         if (status && !closing) status = empty();
         if (status && closing) flushed_ = *content;
         if (agent_ && !closing) agent_->resume(flushed);
+        if (!closing) note_failure(rest());
     }
     if (!status) {
         std::array<std::int64_t, 1> there = {stage_.writer().check_place() ? 1 : 0};

@@ -67,6 +67,7 @@ private:
     void launch_agent();
     std::vector<Extent> pause_agent();
     [[nodiscard]] bool overflows() const;
+    core::Status rest();
     core::Status tell_failures();
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
@@ -75,7 +76,8 @@ private:
     stage::Stage stage_;
     std::string tier_;
     std::string target_;                   ///< its path when it was opened, resolved
-    stage::Descriptor marker_;             ///< on rank 0
+    stage::Descriptor marker_;             ///< on rank 0, where it cannot be mapped
+    stage::Mapped notes_;                  ///< else, which needs no descriptor
     bool draining_ = false;                ///< in the background; the same on all ranks
     std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node
     core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush

@@ -1,12 +1,14 @@
 #include "stage/marker.hpp"
 #include "core/interrupt.hpp"
 
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <set>
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -354,6 +356,20 @@ static core::Status put_slot(Descriptor const& file, std::size_t number, Noted c
 core::Status note(Descriptor const& file, Noted const& noted, bool durable)
 {
     return put_slot(file, noted.generation % 2, noted, durable);
+}
+
+core::Result<Mapped> map_notes(Descriptor const& file)
+{
+    return Mapped::of(file.get(), 0, first_line.size() + slots * slot_bytes, true);
+}
+
+core::Status note(Mapped const& notes, Noted const& noted, bool durable)
+{
+    auto const slot = slot_of(noted);
+    std::memcpy(notes.data() + first_line.size() + noted.generation % 2 * slot_bytes, slot.data(), slot.size());
+    if (durable && core::uninterrupted([&] { return ::msync(notes.data(), notes.bytes(), MS_SYNC); }) != 0)
+        return core::fail_errno(errno, "the marker");
+    return {};
 }
 
 void let_others_in(std::string const& target)
