@@ -286,7 +286,8 @@ void Staging::meet_neighbours()
     auto const& ranks = team.nodes()[static_cast<std::size_t>(team.my_node())];
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         auto& log = logs[shared() ? 0 : i];
-        log.overflow.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(ranks[i])));
+        auto const rank = static_cast<std::uint32_t>(ranks[i]);
+        log.users.push_back({rank, stage::overflow_place(target_, rank)});
         log.own = !shared() && ranks[i] == team.rank();
     }
     stage_.meet(stage::Neighbours(std::move(logs)));

@@ -14,8 +14,8 @@ namespace {
 class Sieve {
 public:
     /// `size`: the file's, with what is in the logs. The pieces' places are relative to `to`.
-    Sieve(target::Target& target, stage::Overlay const& overlay, std::int64_t size, std::byte* to)
-        : target_(target), overlay_(overlay), size_(size), to_(to)
+    Sieve(target::Target& target, stage::Surface& surface, std::int64_t size, std::byte* to)
+        : target_(target), surface_(surface), size_(size), to_(to)
     {
     }
     void take(std::int64_t offset, std::int64_t length, std::int64_t place)
@@ -64,20 +64,22 @@ private:
     void load(std::span<std::byte> to)
     {
         std::int64_t logged = 0;
-        overlay_.look(begin_, end_, [&](std::int64_t, std::int64_t length, std::byte const*) { logged += length; });
+        status_ =
+            surface_.look(begin_, end_, [&](std::int64_t, std::int64_t length, std::byte const*) { logged += length; });
+        if (!status_) return;
         if (logged < end_ - begin_) {
             auto const got = target_.read(begin_, to);
             if (!got) status_ = tl::unexpected(got.error());
             if (!got) return;
             std::fill(to.begin() + static_cast<std::ptrdiff_t>(*got), to.end(), std::byte{0});
         }
-        overlay_.look(begin_, end_, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
+        status_ = surface_.look(begin_, end_, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
             std::copy_n(data, length, to.begin() + (at - begin_));
         });
     }
 
     target::Target& target_;
-    stage::Overlay const& overlay_;
+    stage::Surface& surface_;
     std::int64_t size_;
     std::byte* to_;
     std::vector<Piece> pieces_;  ///< to be read with the next call
@@ -138,9 +140,9 @@ core::Result<std::int64_t> OpenFile::read_pieces(Recent::Found const& found, Par
     if (!in_file) return tl::unexpected(in_file.error());
     auto const size = static_cast<std::int64_t>(*in_file);
     bool const beyond = part.end > size;  // where it ends is whoever's last byte
-    auto const overlay = staging().stage().overlay(part.access.origin, beyond ? pattern::no_offset : part.end);
-    if (!overlay) return tl::unexpected(overlay.error());
-    Sieve sieve(*target, **overlay, std::max(size, (*overlay)->end()), part.data);
+    auto const surface = staging().stage().surface(part.access.origin, beyond ? pattern::no_offset : part.end);
+    if (!surface) return tl::unexpected(surface.error());
+    Sieve sieve(*target, **surface, std::max(size, (*surface)->end()), part.data);
     each_piece(found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
         sieve.take(offset, length, place);
     });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -83,13 +84,13 @@ core::Result<std::shared_ptr<Content::Log>> Content::look_into(Held held, Place 
     return log;
 }
 
-core::Status Content::add(Place const& place, std::vector<std::uint32_t> const& ranks)
+core::Status Content::add(Place const& place, std::vector<std::uint32_t> const& ranks, Image::Cursor const& from)
 {
     auto const meta = open_private(place.meta(), false);
     if (!meta) return tl::unexpected(meta.error());
     auto const data = open_private(place.data(), false);
     if (!data) return tl::unexpected(data.error());
-    return add({meta->get(), data->get()}, place, ranks, {});
+    return add({meta->get(), data->get()}, place, ranks, from);
 }
 
 core::Status Content::add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks,
@@ -138,9 +139,10 @@ void Content::read(Stream& stream, std::string& what)
 {
     auto const& image = *stream.log->image;
     auto cursor = stream.from;
+    stream.to = cursor;
     auto lost = UINT64_MAX;  // the first request whose data is not there, and is needed
     for (auto bytes = image.next(stream.rank, cursor, what); !bytes.empty();
-         bytes = image.next(stream.rank, cursor, what)) {
+         stream.to = cursor, bytes = image.next(stream.rank, cursor, what)) {
         auto const entry = head_of(bytes);
         auto const number = cursor.entries - 1;
         ++looked_at_;
@@ -173,7 +175,6 @@ void Content::read(Stream& stream, std::string& what)
         ++stream.requests;
         stream.bytes += entry.data_bytes;
     }
-    stream.last_epoch = cursor.epoch;
     stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
     bool const damaged = !what.empty() || !image.damage().empty();
     if (damaged && image.hands_over_behind(stream.rank, cursor)) {
@@ -203,12 +204,25 @@ std::uint64_t Content::continued(Place const& place) const
     return 0;
 }
 
-std::uint64_t Content::last_epoch_but(std::uint32_t rank) const
+Content::Mark Content::end_of(std::uint32_t rank) const
 {
-    std::uint64_t last = 0;
+    Mark mark;
+    mark.generation = generation();
+    bool first = true;
     for (auto const& stream : streams_)
-        if (stream.rank != rank) last = std::max(last, stream.last_epoch);
-    return last;
+        if (stream.rank == rank) (std::exchange(first, false) ? mark.log : mark.beside) = stream.to;
+    return mark;
+}
+
+bool Content::has_handed_over(std::uint32_t rank) const
+{
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [&](Stream const& stream) { return stream.rank == rank && stream.gone > 0; });
+}
+
+std::uint64_t Content::generation() const
+{
+    return logs_.empty() ? 0 : logs_.front()->image->head().generation;
 }
 
 std::uint64_t Content::requests() const

@@ -31,11 +31,11 @@ struct Claim {
 
 class Content {
 public:
-    /// Adds `ranks`' requests of the log at `place`; of all ranks, if none is named. A request that
+    /// Adds `ranks`' requests of the log at `place`, from `from` on; of all ranks, if none is named. A request that
     /// cannot be read is told by damage(), and those of its rank behind it are left out. What the rank has handed over
     /// is void: it keeps its place among the requests of others, but is not written.
-    core::Status add(Place const& place, std::vector<std::uint32_t> const& ranks = {});
-    /// The same of a log that is open, from `from` on: it may have lost its name.
+    core::Status add(Place const& place, std::vector<std::uint32_t> const& ranks = {}, Image::Cursor const& from = {});
+    /// The same of a log that is open: it may have lost its name.
     struct Held {
         int meta;
         int data;
@@ -70,8 +70,19 @@ public:
     [[nodiscard]] std::uint64_t looked_at() const { return looked_at_; }
     /// The epoch of the earliest of these requests; later than any if there is none.
     [[nodiscard]] std::uint64_t first_epoch() const { return first_epoch_; }
-    /// The epoch of the latest entry of another rank than this; 0 if there is none.
-    [[nodiscard]] std::uint64_t last_epoch_but(std::uint32_t rank) const;
+    /// A place among a rank's entries, in its log and where that goes on beside the target.
+    struct Mark {
+        Image::Cursor log;
+        Image::Cursor beside;
+        std::uint64_t generation = 0;  ///< of the log
+        [[nodiscard]] bool at_the_beginning() const { return log.entries == 0 && beside.entries == 0; }
+    };
+    /// Behind what was added of a rank, whose log came first.
+    [[nodiscard]] Mark end_of(std::uint32_t rank) const;
+    /// Whether the rank says somewhere in what was added that it has handed over all that came before.
+    [[nodiscard]] bool has_handed_over(std::uint32_t rank) const;
+    /// Of the first log.
+    [[nodiscard]] std::uint64_t generation() const;
     [[nodiscard]] std::uint64_t requests() const;
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] std::vector<std::string> const& damage() const { return damage_; }
@@ -87,7 +98,7 @@ private:
         std::uint64_t gone = 0;            ///< so many were handed over, and only keep older bytes out
         std::uint64_t requests = 0;        ///< of the others
         std::uint64_t bytes = 0;
-        std::uint64_t last_epoch = 0;
+        Image::Cursor to = {};  ///< behind the last of them
         struct Mark {
             std::uint64_t epoch;  ///< of the entry before
             Image::Cursor cursor;

@@ -4,32 +4,82 @@
 
 namespace tapioca::stage {
 
+namespace {
+
+Counters const& counters_of(Mapped const& first_page)
+{
+    return *reinterpret_cast<Counters const*>(first_page.data() + sizeof(Head));
+}
+
+}  // namespace
+
+void Neighbours::find_pages()
+{
+    if (!first_pages_.empty()) return;
+    for (auto const& log : logs_) {
+        auto& page = first_pages_.emplace_back();
+        if (log.own) continue;
+        auto const file = open_private(log.place.meta(), false);
+        if (!file) continue;
+        if (auto mapped = Mapped::of(file->get(), 0, head_bytes, false)) page = std::move(*mapped);
+    }
+}
+
 Neighbours::State Neighbours::state()
 {
-    if (first_pages_.empty())
-        for (auto const& log : logs_) {
-            if (log.own) continue;
-            auto const file = open_private(log.place.meta(), false);
-            if (!file) continue;
-            if (auto page = Mapped::of(file->get(), 0, head_bytes, false)) first_pages_.push_back(std::move(*page));
-        }
+    find_pages();
     State state{pattern::no_offset, 0, 0};
     for (auto const& page : first_pages_) {
-        auto const* const counters = reinterpret_cast<Counters const*>(page.data() + sizeof(Head));
-        state.appended += __atomic_load_n(&counters->appended, __ATOMIC_ACQUIRE);
-        state.begin = std::min(state.begin, __atomic_load_n(&counters->begin, __ATOMIC_ACQUIRE));
-        state.end = std::max(state.end, __atomic_load_n(&counters->end, __ATOMIC_ACQUIRE));
+        if (!page.data()) continue;
+        auto const& counters = counters_of(page);
+        state.appended += __atomic_load_n(&counters.appended, __ATOMIC_ACQUIRE);
+        state.begin = std::min(state.begin, __atomic_load_n(&counters.begin, __ATOMIC_ACQUIRE));
+        state.end = std::max(state.end, __atomic_load_n(&counters.end, __ATOMIC_ACQUIRE));
     }
     return state;
+}
+
+core::Result<std::uint64_t> Neighbours::update(Surface& surface, std::uint32_t rank)
+{
+    find_pages();
+    known_.resize(logs_.size(), UINT64_MAX);
+    std::uint64_t looked_at = 0;
+    for (std::size_t i = 0; i < logs_.size(); ++i) {
+        auto const& log = logs_[i];
+        if (log.own || !first_pages_[i].data()) continue;
+        auto const appended = __atomic_load_n(&counters_of(first_pages_[i]).appended, __ATOMIC_ACQUIRE);
+        if (known_[i] == appended) continue;
+        for (auto const& user : log.users) {
+            if (user.rank == rank) continue;
+            auto const read = [&](Content::Mark const& mark) -> core::Result<std::shared_ptr<Content>> {
+                auto content = std::make_shared<Content>();
+                auto status = content->add(log.place, {user.rank}, mark.log);
+                if (status && is_ours(user.beside.meta())) status = content->add(user.beside, {user.rank}, mark.beside);
+                if (!status) return tl::unexpected(status.error());
+                return content;
+            };
+            auto const news = surface.update(user.rank, read);
+            if (!news) return news;
+            looked_at += *news;
+        }
+        known_[i] = appended;
+    }
+    return looked_at;
+}
+
+void Neighbours::begin_anew()
+{
+    passed_.clear();
+    known_.clear();
 }
 
 core::Status Neighbours::add_to(Content& content) const
 {
     for (auto const& log : logs_) {
         if (auto status = content.add(log.place); !status) return status;
-        for (auto const& place : log.overflow)
-            if (is_ours(place.meta()))
-                if (auto status = content.add(place); !status) return status;
+        for (auto const& user : log.users)
+            if (is_ours(user.beside.meta()))
+                if (auto status = content.add(user.beside); !status) return status;
     }
     return {};
 }
@@ -41,9 +91,9 @@ core::Status Neighbours::add_others_to(Content& content, std::uint32_t rank, std
     for (auto const& log : logs_) {
         if (!log.own)
             if (auto status = add(log.place); !status) return status;
-        for (auto const& place : log.overflow)
-            if (!log.own && is_ours(place.meta()))
-                if (auto status = add(place); !status) return status;
+        for (auto const& user : log.users)
+            if (!log.own && is_ours(user.beside.meta()))
+                if (auto status = add(user.beside); !status) return status;
     }
     return {};
 }

@@ -7,15 +7,20 @@
 
 #include "stage/content.hpp"
 #include "stage/files.hpp"
+#include "stage/surface.hpp"
 
 namespace tapioca::stage {
 
 class Neighbours {
 public:
-    /// A log of the node, and where it goes on when its tier is full.
+    /// A log of the node, and where it goes on for each of its users when its tier is full.
     struct Log {
         Place place;
-        std::vector<Place> overflow = {};
+        struct User {
+            std::uint32_t rank;
+            Place beside;
+        };
+        std::vector<User> users = {};
         bool own = false;  ///< nobody else appends to it
     };
     Neighbours() = default;
@@ -33,13 +38,18 @@ public:
     /// Adds what others than `rank` have of `epoch` or later, by Content::add_others. Every time an epoch is named that
     /// is no earlier.
     core::Status add_others_to(Content& content, std::uint32_t rank, std::uint64_t epoch);
+    /// Brings the others' part of a surface up to date. How many entries were looked at.
+    core::Result<std::uint64_t> update(Surface& surface, std::uint32_t rank);
     /// The logs were emptied.
-    void begin_anew() { passed_.clear(); }
+    void begin_anew();
 
 private:
     std::vector<Log> logs_;
     std::map<std::string, Content::Cursors> passed_;  ///< of each log: what is too early to be of use
-    std::vector<Mapped> first_pages_;
+    void find_pages();
+
+    std::vector<Mapped> first_pages_;   ///< of each log; of none, if it is this rank's own or cannot be had
+    std::vector<std::uint64_t> known_;  ///< of each log: Counters::appended when the surface was brought up to date
 };
 
 }  // namespace tapioca::stage

@@ -116,7 +116,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     auto status = append([&](Writer& writer) {
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });
-    if (status && all_written) written_ = mark();
+    if (status && all_written) written_ = so_far();
     return status && syncs(write) ? sync() : status;
 }
 
@@ -145,7 +145,7 @@ static core::Status write_all(target::Target& target, Overlay const& overlay)
 core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
 {
     if (written_.entries != entries()) {
-        auto found = content_since(written_);
+        auto found = content_since(written_.mark);
         if (!found) return tl::unexpected(found.error());
         // What others of this node have for the same bytes may be newer, and in the target by now.
         auto const epoch = (*found)->first_epoch();
@@ -153,7 +153,7 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
         totals.looked_at += (*found)->looked_at();
         taint();  // likewise on other nodes
         if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
-        written_ = mark();
+        written_ = so_far();
         settled_ = false;
     }
     bool const settle = lasting && !settled_;
@@ -163,7 +163,7 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
         auto const epoch = enter(epoch_);
         auto status = append([&](Writer& writer) { return writer.append_gone(begin_, end_, epoch); });
         if (!status) return status;
-        written_ = mark();
+        written_ = so_far();
         void_entries_ = entries();
         begin_ = pattern::no_offset;
         end_ = 0;
@@ -196,9 +196,9 @@ core::Status Stage::remove(bool first)
     return status ? beside : status;
 }
 
-Stage::Mark Stage::mark() const
+Stage::Written Stage::so_far() const
 {
-    return {writer_.cursor(), overflow_ ? overflow_->cursor() : Image::Cursor(), entries()};
+    return {{writer_.cursor(), overflow_ ? overflow_->cursor() : Image::Cursor()}, entries()};
 }
 
 core::Result<std::shared_ptr<Content>> Stage::content() const
@@ -206,7 +206,7 @@ core::Result<std::shared_ptr<Content>> Stage::content() const
     return content_since({});
 }
 
-core::Result<std::shared_ptr<Content>> Stage::content_since(Mark const& mark) const
+core::Result<std::shared_ptr<Content>> Stage::content_since(Content::Mark const& mark) const
 {
     auto content = std::make_shared<Content>();
     // By the descriptors, whatever became of the names.
@@ -227,40 +227,33 @@ Stage::Range Stage::range()
     return {std::min(others.begin, begin_), std::max(others.end, end_)};
 }
 
-core::Result<Overlay const*> Stage::overlay(std::int64_t begin, std::int64_t end)
+core::Result<std::shared_ptr<Content>> Stage::everything() const
 {
-    auto const around = neighbours_.state();
-    bool const all = end > around.begin && begin < around.end;
-    // Those of a shared log tell of this rank's requests, too.
-    bool const shared = writer_.head().mapping == Mapping::node;
-    auto const others = around.appended - (shared ? std::min(around.appended, writer_.told()) : 0);
-    bool const fits = overlay_ && overlaid_.void_entries == void_entries_ && (overlaid_.all || !all) &&
-                      (!overlaid_.all || overlaid_.others == others);
-    if (fits && overlaid_.entries == entries()) return above_ ? above_.get() : overlay_.get();
-    ++totals.overlays;
-    // Of this rank's requests, some that were added lie over the rest, which is not looked at again until they are
-    // many.
-    auto const added = entries() - overlaid_.mark.entries;
-    if (fits && added * added <= overlaid_.mark.entries + 256) {
-        auto found = content_since(overlaid_.mark);
-        if (!found) return tl::unexpected(found.error());
-        totals.looked_at += (*found)->looked_at();
-        if (!overlaid_.all || (*found)->first_epoch() > overlay_->content().last_epoch_but(writer_.rank())) {
-            above_ = std::make_unique<Overlay const>(std::move(*found), overlay_);
-            overlaid_.entries = entries();
-            return above_.get();
-        }
+    auto content = std::make_shared<Content>();
+    if (auto status = neighbours_.add_to(*content); !status) return tl::unexpected(status.error());
+    return content;
+}
+
+core::Result<Surface*> Stage::surface(std::int64_t begin, std::int64_t end)
+{
+    if (!surface_) surface_.emplace();
+    surface_->ask_for_everything_by([this] { return everything(); });
+    std::uint64_t looked_at = 0;
+    if (seen_ != entries()) {
+        auto const news =
+            surface_->update(writer_.rank(), [this](Content::Mark const& mark) { return content_since(mark); });
+        if (!news) return tl::unexpected(news.error());
+        looked_at += *news;
+        seen_ = entries();
     }
-    overlay_.reset();
-    above_.reset();
-    auto found = all ? std::make_shared<Content>() : content();
-    if (!found) return tl::unexpected(found.error());
-    if (all)
-        if (auto status = neighbours_.add_to(**found); !status) return tl::unexpected(status.error());
-    totals.looked_at += (*found)->looked_at();
-    overlay_ = std::make_shared<Overlay const>(std::move(*found));
-    overlaid_ = {mark(), entries(), void_entries_, others, all};
-    return overlay_.get();
+    if (auto const others = neighbours_.state(); end > others.begin && begin < others.end) {
+        auto const news = neighbours_.update(*surface_, writer_.rank());
+        if (!news) return tl::unexpected(news.error());
+        looked_at += *news;
+    }
+    totals.looked_at += looked_at;
+    if (looked_at > 0) ++totals.overlays;
+    return &*surface_;
 }
 
 core::Status Stage::sync()
@@ -273,8 +266,8 @@ core::Status Stage::sync()
 
 core::Status Stage::reset(bool empty)
 {
-    overlay_.reset();
-    above_.reset();
+    surface_.reset();
+    seen_ = 0;
     neighbours_.begin_anew();
     written_ = {};
     void_entries_ = 0;

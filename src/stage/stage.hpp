@@ -12,7 +12,7 @@
 
 #include "stage/content.hpp"
 #include "stage/neighbours.hpp"
-#include "stage/overlay.hpp"
+#include "stage/surface.hpp"
 #include "stage/writer.hpp"
 #include "target/target.hpp"
 
@@ -68,7 +68,7 @@ public:
     /// What is in the log. The view stays valid until reset().
     core::Result<std::shared_ptr<Content>> content() const;
 
-    /// Other ranks of this node, whose bytes overlay() has, too.
+    /// Other ranks of this node, whose bytes surface() has, too.
     void meet(Neighbours neighbours) { neighbours_ = std::move(neighbours); }
     /// No byte that is in a log of this node is outside of it.
     struct Range {
@@ -76,9 +76,8 @@ public:
         std::int64_t end;
     };
     [[nodiscard]] Range range();
-    /// What is in the logs of this node now, at least of [begin, end). Kept until one of them changes; valid until the
-    /// next call that is not const.
-    core::Result<Overlay const*> overlay(std::int64_t begin, std::int64_t end);
+    /// What is in the logs of this node now, at least of [begin, end). Valid until the next call that is not const.
+    core::Result<Surface*> surface(std::int64_t begin, std::int64_t end);
 
     core::Status sync();
     /// All was flushed. `empty` on the rank that empties a shared log, before the others.
@@ -94,7 +93,7 @@ public:
         std::uint64_t bytes = 0;
         std::uint64_t through = 0;    ///< of these, written to the target at once
         std::uint64_t overflow = 0;   ///< and logged beside the target, since the tier was full
-        std::uint64_t overlays = 0;   ///< how often the logs were looked through for an independent read
+        std::uint64_t overlays = 0;   ///< how often independent reads found something new in the logs
         std::uint64_t looked_at = 0;  ///< entries, by those and by handing over
         double seconds = 0;
     };
@@ -107,14 +106,15 @@ private:
     /// Has the request appended to the log, wherever there is room.
     core::Status append(std::function<core::Status(Writer&)> const& to);
     [[nodiscard]] core::Result<Writer> go_on_beside() const;
-    /// A place in the log and in its continuation beside the target.
-    struct Mark {
-        Image::Cursor log;
-        Image::Cursor beside;
+    core::Result<std::shared_ptr<Content>> content_since(Content::Mark const& mark) const;
+    /// What is in all logs of the node.
+    core::Result<std::shared_ptr<Content>> everything() const;
+    /// How much of this rank's is in the target.
+    struct Written {
+        Content::Mark mark;
         std::uint64_t entries = 0;
     };
-    [[nodiscard]] Mark mark() const;
-    core::Result<std::shared_ptr<Content>> content_since(Mark const& mark) const;
+    [[nodiscard]] Written so_far() const;
     [[nodiscard]] std::uint64_t entries() const { return writer_.entries() + (overflow_ ? overflow_->entries() : 0); }
     void widen(Write const& write);
     /// Whether the log must survive the machine once this is in it.
@@ -139,18 +139,11 @@ private:
     Neighbours neighbours_;
 
     std::uint64_t void_entries_ = 0;  ///< so many were handed over for good
-    Mark written_;                    ///< what is before it is in the target
-    bool settled_ = true;             ///< so it is on the target's devices, and the log's know of it
+    Written written_;
+    bool settled_ = true;  ///< so it is on the target's devices, and the log's know of it
 
-    std::shared_ptr<Overlay const> overlay_;
-    std::unique_ptr<Overlay const> above_;  ///< what this rank has added since
-    struct Overlaid {
-        Mark mark;                       ///< of this rank's requests in overlay_
-        std::uint64_t entries = 0;       ///< with those in above_
-        std::uint64_t void_entries = 0;  ///< of these
-        std::uint64_t others = 0;        ///< the neighbours' state
-        bool all = false;                ///< the neighbours' requests are in it, too
-    } overlaid_;
+    std::optional<Surface> surface_;
+    std::uint64_t seen_ = 0;  ///< of this rank's entries, those that are in it
 };
 
 }  // namespace tapioca::stage

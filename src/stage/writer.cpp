@@ -319,7 +319,6 @@ void Writer::tell_range(std::int64_t begin, std::int64_t end)
 
 void Writer::tell_appended()
 {
-    ++told_;
     std::atomic_ref(counters_in(first_page_).appended).fetch_add(1);
 }
 

@@ -48,8 +48,6 @@ public:
     void tell_range(std::int64_t begin, std::int64_t end);
     /// Tells them that something was appended elsewhere.
     void tell_appended();
-    /// How often this rank has told them.
-    [[nodiscard]] std::uint64_t told() const { return told_; }
     /// Behind the last entry.
     [[nodiscard]] Image::Cursor cursor() const;
     /// Makes what was appended survive the machine. `parent`: the new names as well.
@@ -95,7 +93,6 @@ private:
     std::uint64_t limit_ = UINT64_MAX;
     std::uint64_t used_ = 0;
     std::uint64_t entries_ = 0;
-    std::uint64_t told_ = 0;
     std::string why_broken_;
 
     Mapped first_page_;  ///< of NAME.meta, for the counters

@@ -45,7 +45,7 @@ public:
             if (first) logs.push_back({Place{directory_, log_name(mapping, rank)}});
             auto writer = first ? Writer::create(logs.back().place, head) : Writer::join(logs.back().place, rank);
             EXPECT_TRUE(writer);
-            logs.back().overflow.push_back(overflow(rank));
+            logs.back().users.push_back({rank, overflow(rank)});
             stages_.emplace_back(std::move(*writer), overflow(rank), Durable::sync);
         }
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -145,10 +145,10 @@ public:
     std::string seen(std::uint32_t rank, std::int64_t begin, std::int64_t end)
     {
         auto text = file();
-        auto const overlay = stages_[rank].overlay(begin, end);
-        EXPECT_TRUE(overlay);
+        auto const surface = stages_[rank].surface(begin, end);
+        EXPECT_TRUE(surface);
         text.resize(std::max(text.size(), static_cast<std::size_t>(end)), '.');
-        (*overlay)->look(begin, end, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
+        (void)(*surface)->look(begin, end, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
             std::memcpy(text.data() + at, data, static_cast<std::size_t>(length));
         });
         return text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
@@ -313,6 +313,20 @@ TEST(StageContent, ReadsBetweenWritesLookOnlyAtWhatIsNew)
             EXPECT_EQ(node.seen(0, 7 * i, 7 * i + 10), std::string(10, static_cast<char>('a' + i % 26)));
         }
         EXPECT_LE(node[0].totals.looked_at, calls * 60U) << "entries: not all before it at each call";
+    }
+}
+
+TEST(StageContent, SoTheyDoWhereAllRanksWrite)
+{
+    for (auto const mapping : mappings) {
+        Node node(3, mapping);
+        constexpr int calls = 1000;
+        for (int i = 0; i < calls; ++i) {
+            for (std::uint32_t rank = 0; rank < 3; ++rank)
+                node.write(rank, 30 * i + 10 * rank, std::string(10, static_cast<char>('a' + i % 26)));
+            EXPECT_EQ(node.seen(0, 30 * i, 30 * i + 30), std::string(30, static_cast<char>('a' + i % 26)));
+        }
+        EXPECT_LE(node[0].totals.looked_at, 3 * calls * 30U) << "entries: not all before them at each call";
     }
 }
 
