@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "api/report_file.hpp"
 #include "api/state.hpp"
 #include "comm/watchdog.hpp"
 #include "core/host.hpp"
@@ -26,6 +27,7 @@ core::Status settle(FileState& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
+    if (auto const& report = file.settings.options.report) (void)report_place(*report);  // it may be a relative path
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
@@ -172,7 +174,7 @@ target::Target* FileState::target()
         auto opened = open_again();
         if (opened) {
             keep(std::move(*opened));
-            if (staging) target_->tell_changes(staging->stage().writer().touched());
+            if (staging) target_->tell_changes(staging->stage().writer().changes());
         } else {
             target_status_ = tl::unexpected(opened.error());
         }
@@ -260,6 +262,8 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (had_bytes || !file.pool->several_nodes())  // all have it, or nobody
         file.raise_if("open", file.pool->agree(file.make_empty()));
+    // What another host has opened before may be remembered there as it was. It is opened anew when it is needed.
+    if (had_bytes && team.rank() != 0) file.raise_if("open", file.close_target());
     file.pool->opened();
     return true;
 }

@@ -142,7 +142,7 @@ void write_report(FileState const& file)
 void add_to_report(std::string const& path, std::string const& account)
 try {
     auto const text = Json::parse(account).dump(2, ' ', false, Json::error_handler_t::replace);
-    auto const status = add_account(report_path(path), text);
+    auto const status = add_account(report_path(report_place(path)), text);
     if (!status) std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
 } catch (std::exception const& error) {  // no memory, above all
     std::fprintf(stderr, "tapioca: report: %s: %s\n", path.c_str(), error.what());

@@ -17,6 +17,7 @@
 
 #include "core/interrupt.hpp"
 #include "stage/files.hpp"
+#include "target/identity.hpp"
 
 namespace tapioca::api {
 
@@ -121,6 +122,17 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
     return status;
 }
 
+/// As rename() does it. Without `replace` EEXIST if there is something at `to`.
+int give_name(std::string const& from, std::string const& to, bool replace)
+{
+    if (replace) return std::rename(from.c_str(), to.c_str());
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str());  // NFS has no such flag
+    if (errno == EEXIST) return -1;
+    return std::rename(from.c_str(), to.c_str());  // and some have no links
+}
+
 /// A new report with its first account. Made under another name, so that what others put in its place, links as well,
 /// is left alone. With `replace` it takes the place of what is there; else that is a failure.
 core::Result<Known> create(std::string const& path, std::string const& account, bool replace)
@@ -140,11 +152,7 @@ core::Result<Known> create(std::string const& path, std::string const& account, 
     if (status && ::fstat(made.file.get(), &found) != 0) status = core::fail_errno(errno, temporary);
     made.device = found.st_dev;
     made.inode = found.st_ino;
-    if (status) {
-        int failed = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), replace ? 0 : RENAME_NOREPLACE);
-        if (failed != 0 && errno == EINVAL) failed = std::rename(temporary.c_str(), path.c_str());  // has no such flag
-        if (failed != 0) status = core::fail_errno(errno, "renaming " + temporary);
-    }
+    if (status && give_name(temporary, path, replace) != 0) status = core::fail_errno(errno, "renaming " + temporary);
     if (status) return made;
     ::unlink(temporary.c_str());
     return tl::unexpected(status.error());
@@ -166,6 +174,10 @@ core::Result<There> look(std::string const& path)
     struct stat found = {};
     if (!file || ::fstat(file.get(), &found) != 0) return there;
     if (!S_ISREG(found.st_mode)) return core::fail(Errc::io, path + ": not a plain file");
+    for (int tries = 0; found.st_nlink == 2 && tries < 50; ++tries) {  // somebody may be giving it its name
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (::fstat(file.get(), &found) != 0) return there;
+    }
     if (found.st_uid != ::geteuid() || found.st_nlink != 1 || !stage::is_named(file, path)) return there;
     there.alive = !lock(file, Part::life, F_WRLCK, false);
     if (there.alive) lock(file, Part::life, F_RDLCK, true);
@@ -209,6 +221,19 @@ void remember(Reports& reports, std::string const& path, Known known)
 }
 
 }  // namespace
+
+std::string report_place(std::string const& path)
+{
+    struct Places {
+        std::mutex mutex;
+        std::map<std::string, std::string> known;
+    };
+    static auto& places = *new Places;  // never destroyed, as above
+    std::lock_guard const guard(places.mutex);
+    auto const [at, is_new] = places.known.try_emplace(path);
+    if (is_new) at->second = target::absolute(path);
+    return at->second;
+}
 
 core::Status add_account(std::string const& path, std::string const& account)
 {

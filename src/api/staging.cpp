@@ -20,6 +20,7 @@
 #include "api/state.hpp"
 #include "core/host.hpp"
 #include "core/units.hpp"
+#include "target/range_lock.hpp"
 
 namespace tapioca::api {
 
@@ -169,6 +170,36 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
 
 /// Staged files that this process has open.
 std::atomic<int> open_files = 0;
+/// From the first to behind the last byte of a write that has several pieces. Nothing of one that has not: that needs
+/// no lock, as it needs none with the MPI library.
+std::pair<std::int64_t, std::int64_t> range_of_pieces(stage::Stage::Write const& write)
+{
+    auto const& layouts = write.variable.layouts();
+    if (layouts.size() == 1 && layouts[0].pieces() == 1) return {0, 0};
+    auto begin = pattern::no_offset;
+    std::int64_t end = 0;
+    for (auto const& layout : layouts) {
+        if (layout.pieces() == 0) continue;
+        begin = std::min(begin, layout.base + layout.entries.front().offset);
+        end = std::max(end, layout.end());
+    }
+    return {begin + write.shift, end + write.shift};
+}
+
+/// Whether what a host has written gets to the file, and the time of its last change, when the host finds time for it.
+bool arrives_late(machine::Storage const& storage)
+{
+    return storage.name == "nfs" || storage.name == "smb" || storage.name == "9p" || storage.name == "fuse" ||
+           storage.name == "unknown";
+}
+
+/// How far the clock of the file's times is ahead of the hosts'. Collective.
+std::int64_t clock_ahead_ns(FileState const& file, stage::Descriptor const& marker)
+{
+    if (!file.storage.remote) return 0;
+    std::array<std::int64_t, 1> ahead = {file.pool->team().rank() == 0 ? stage::clock_ahead_ns(marker) : INT64_MAX};
+    return file.pool->least(ahead) ? ahead[0] : 0;
+}
 
 void warn(std::string const& text)
 {
@@ -227,6 +258,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         stage::Stage(std::move(*writer), stage::overflow_place(target, static_cast<std::uint32_t>(team.rank())),
                      durable_of(file)),
         (*tier)->traits().name, target));
+    staging->stage_.writer().note_changes(clock_ahead_ns(file, *marker), durable_of(file) != stage::Durable::sync);
     ++open_files;
     if (*marker) {
         auto notes = stage::map_notes(*marker);
@@ -235,7 +267,7 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
         else
             staging->marker_ = std::move(*marker);
     }
-    if (auto* const opened = file.target_if_open()) opened->tell_changes(staging->stage_.writer().touched());
+    if (auto* const opened = file.target_if_open()) opened->tell_changes(staging->stage_.writer().changes());
     staging->launch_agent();
     staging->meet_neighbours();
     (void)staging->rest();
@@ -304,7 +336,7 @@ void Staging::launch_agent()
     if (team.node_rank() != 0) return;
     auto target = file_.open_again();
     if (!target) return;
-    (*target)->tell_changes(stage_.writer().touched());
+    (*target)->tell_changes(stage_.writer().changes());
     stage::Agent::Wish agent;
     auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));
     agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
@@ -321,6 +353,8 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     auto* const target = file_.target();
     if (!target) return file_.target_status();
     core::Status status;
+    auto const [begin, end] = range_of_pieces(write);
+    target::RangeLock const lock(*target, begin, end);
     for (auto const& layout : write.variable.layouts()) {
         pattern::Cursor cursor(layout);
         for (pattern::Run run; cursor.next(pattern::no_offset, run);)
@@ -356,10 +390,11 @@ core::Status Staging::write(stage::Stage::Write const& write)
     return status;
 }
 
-core::Status Staging::write_through(stage::Stage::Write const& write, bool beside_others)
+core::Status Staging::write_through(stage::Stage::Write const& write)
 {
-    // Else the agent, or a rank that hands over, could write older bytes between the two.
-    stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
+    // Else the agent, or another rank that hands over, could write older bytes between the two.
+    bool const others = draining_ || file_.pool->team().node_size() > 1;
+    stage::Lock const lock(others ? stage_.writer().place().directory : std::string());
     auto status = stage_.write_through(write, [&] { return write_to_target(write); });
     if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
@@ -374,6 +409,7 @@ core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
     if (!target) return file_.target_status();
     // Else the agent could write these bytes after whatever is done next, or this rank over what another writes now.
     stage::Lock const lock(stage_.writer().place().directory);
+    target::RangeLock const range(*target, stage_.begin(), stage_.end());
     bool const lasting = durable || (next == stage::Stage::Next::write && stage_.durable() != stage::Durable::sync);
     auto const status = stage_.hand_over(*target, next, lasting);
     warn_if_full();
@@ -394,12 +430,13 @@ core::Status Staging::commit(bool durable)
     auto& pool = *file_.pool;
     auto const& team = pool.team();
     bool const lasting = durable || stage_.durable() != stage::Durable::sync;
+    bool const syncs = lasting || arrives_late(file_.storage);  // else the file changes after it is noted what it is
     core::Status status;
-    if (lasting && team.node_rank() == 0) {
+    if (syncs && team.node_rank() == 0) {
         auto* const target = file_.target();
         status = target ? target->sync() : file_.target_status();
     }
-    if (lasting) status = pool.agree(status);
+    if (syncs) status = pool.agree(status);
     if (status && team.rank() == 0) {
         auto* const target = file_.target();
         auto const facts =

@@ -30,14 +30,14 @@ public:
     void note_failure(core::Status const& status);
     /// One variable of a write. Local: the failure is this rank's alone.
     core::Status write(stage::Stage::Write const& write);
-    /// Likewise, but to the file at once. `beside_others`: not while a rank of this node hands over older bytes.
-    core::Status write_through(stage::Stage::Write const& write, bool beside_others = false);
+    /// Likewise, but to the file at once.
+    core::Status write_through(stage::Stage::Write const& write);
 
     /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
     /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
     core::Status hand_over(stage::Stage::Next next, bool durable);
     /// Notes that this rank is about to change the target, or just did, in a way that is not seen here. Local.
-    void touch() { stage_.writer().touch(); }
+    void touch() { stage_.writer().changes()->note(); }
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
     core::Status flush(bool durable);

@@ -129,21 +129,13 @@ bool OpenFile::open_engine()
     try {
         file_ = open_file();
     } catch (Error const& error) {
-        // A log of the file is there: a dead job's, or that of a program that is running, which is nobody's concern.
-        bool const left = error.code() == Errc::invalid_state && !stage::is_staged_now(path_);
-        bool const changes = left && (amode_ & MPI_MODE_RDONLY) == 0;
-        if (changes && first_) stage::let_others_in(path_);
-        if (error.code() == Errc::setting || left)
-            warn(std::string(error.what()) +
-                 (changes
-                      ? "; do so before a program changes the file: what this one writes now is kept by `discard`, and "
-                        "`recover` refuses to write older data over it"
-                      : ""));
+        if (error.code() == Errc::setting) warn(error.what());
+        if (error.code() == Errc::invalid_state) go_past_marker(error.what());
         give_up(error.what());
         return false;
     }
     reopen_ = false;
-    count_staged(+1);
+    note_stage();
     auto& state = api::Inside::of(*file_);
     if (!is_served(state.storage.name)) {
         give_up(fmt::format("file system {}", state.storage.name));
@@ -228,7 +220,7 @@ bool OpenFile::agree_to_serve()
     enum : int { refused = 1, staged = 2, wished = 4 };
     int all = refusal_.empty() ? 0 : refused;
     if (has_hint("tapioca_stage")) all |= wished;
-    if (any_staged() && learn_which() && !staged_handles_of(*which_, this).empty()) all |= staged;
+    if (any_staged() && which_ && !staged_handles_of(*which_, this).empty()) all |= staged;
     seat_->settle(*bench_);
     if (!alone_) {
         comm::Waiting const waiting("the other ranks' first access");
@@ -250,8 +242,8 @@ Outcome OpenFile::serve(Request const& request)
         {
             std::lock_guard const lock(log_);
             staging().advance();
+            if (request.direction == Direction::write) return write_staged(request, true, *this);
         }
-        if (request.direction == Direction::write) return write_staged(request, true, *this);
         if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
     } else if (overdue_) {
         if (int const error = flush(false); error != MPI_SUCCESS) return {true, error, 0};
@@ -259,6 +251,7 @@ Outcome OpenFile::serve(Request const& request)
     if (owner_of_log()) return serve_alone(request);
     int const late = has_stage() ? MPI_SUCCESS : hand_over(request.direction);
     auto outcome = serve_together(request);
+    if (!has_stage()) passed_by(request.direction);
     if (outcome.served && outcome.error == MPI_SUCCESS) outcome.error = late;
     if (!outcome.served) outcome.late = late;
     return outcome;
@@ -282,7 +275,10 @@ Outcome OpenFile::serve_together(Request const& request)
         part = look_at(request);
         decision = decide(part);
     } while (decision.reopen);
-    if (is_staged() && request.direction == Direction::write) return write_staged(request, true, *this);  // from now on
+    if (is_staged() && request.direction == Direction::write) {  // from now on
+        std::lock_guard const lock(log_);
+        return write_staged(request, true, *this);
+    }
     if (!decision.served) {
         calls_.passed(request.call, !off_.empty()           ? off_
                                     : part.obstacle.empty() ? "another rank's data"

@@ -33,13 +33,14 @@ int answer(MPI_File file, Outcome const& outcome, MPI_Status* status)
     return outcome.told ? outcome.error : raise(file, outcome.error);
 }
 
-/// A call that the MPI library does. If it is collective, all ranks must come to it, also one on which something went
-/// wrong before, which hears of that afterwards.
+/// A call that the MPI library does on a file that is known. If it is collective, all ranks must come to it, also one
+/// on which something went wrong before, which hears of that afterwards.
 template <class PassOn>
-int pass_on_with(MPI_File file, int late, PassOn pass_on)
+int pass_on_with(MPI_File file, OpenFile& known, Direction direction, int late, PassOn pass_on)
 {
     Within const within;
     auto const code = pass_on();
+    known.passed_by(direction);
     return code != MPI_SUCCESS ? code : raise(file, late);
 }
 
@@ -50,7 +51,7 @@ int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn
     if (auto const known = find(file)) {
         auto const outcome = known->serve(request);
         if (outcome.served) return answer(file, outcome, status);
-        return pass_on_with(file, outcome.late, pass_on);
+        return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
     }
     Within const within;
     return pass_on();
@@ -71,7 +72,7 @@ int begin(MPI_File file, Request const& request, PassOn pass_on)
             known->split = outcome;
             return MPI_SUCCESS;
         }
-        return pass_on_with(file, outcome.late, pass_on);
+        return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
     }
     Within const within;
     return pass_on();
@@ -125,7 +126,7 @@ int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_
     auto const known = find(file);
     if (!known) return pass_on();
     auto const outcome = known->serve_alone(request);
-    return outcome.served ? reply(outcome) : pass_on();
+    return outcome.served ? reply(outcome) : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
 /// A nonblocking collective call. It must not wait for other ranks: of a staged file, a write is logged and a read is
@@ -138,12 +139,12 @@ int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, Pass
     bool const staged = known->is_staged();
     if (!staged && !known->is_alone()) {
         known->passed(request.call);
-        return pass_on_with(file, known->hand_over(request.direction), pass_on);
+        return pass_on_with(file, *known, request.direction, known->hand_over(request.direction), pass_on);
     }
     bool const logged = staged && request.direction == Direction::write;
     auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
     if (outcome.served) return answer_later(file, outcome, handle);
-    return staged ? pass_on_alone() : pass_on();
+    return staged ? pass_on_alone() : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
 /// An independent access at the shared pointer.
@@ -154,20 +155,23 @@ int shared(MPI_File file, Request const& request, PassOn pass_on)
     if (!known) return pass_on();
     known->passed(request.call);
     auto const error = known->hand_over(request.direction);
-    return error != MPI_SUCCESS ? raise(file, error) : pass_on();
+    return error != MPI_SUCCESS ? raise(file, error)
+                                : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
 /// A collective call that the MPI library does, on a file in which everything is.
 template <class PassOn>
 int after_flush(MPI_File file, bool durable, PassOn pass_on)
 {
-    int late = MPI_SUCCESS;
-    if (auto const known = find(file)) {
-        bool const together = known->has_stage();
-        late = known->flush(durable);
-        if (together && late != MPI_SUCCESS) return raise(file, late);
+    auto const known = find(file);
+    if (!known) {
+        Within const within;
+        return pass_on();
     }
-    return pass_on_with(file, late, pass_on);
+    bool const together = known->has_stage();
+    auto const late = known->flush(durable);
+    if (together && late != MPI_SUCCESS) return raise(file, late);
+    return pass_on_with(file, *known, Direction::write, late, pass_on);
 }
 
 /// The same for a data access.
@@ -196,8 +200,9 @@ int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* fi
 
 int close(MPI_File* file)
 {
-    auto const known = file ? remove(*file) : nullptr;
-    auto const ours = known ? known->close() : MPI_SUCCESS;
+    auto const known = file ? find(*file) : nullptr;
+    auto const ours = known ? known->close() : MPI_SUCCESS;  // until then other handles find its log
+    if (known) (void)remove(*file);
     if (ours != MPI_SUCCESS) PMPI_File_call_errhandler(*file, ours);
     Within const within;
     auto const code = originals().mpi.File_close(file);

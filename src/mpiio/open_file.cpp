@@ -17,10 +17,12 @@
 #include <nlohmann/json.hpp>
 
 #include "api/c_face.hpp"
+#include "api/report_file.hpp"
 #include "comm/team.hpp"
 #include "mpiio/datatype.hpp"
 #include "mpiio/originals.hpp"
 #include "settings/settings.hpp"
+#include "stage/find.hpp"
 
 namespace tapioca::mpiio {
 
@@ -114,8 +116,7 @@ void find_siblings(Files const& all)
     for (auto const& [handle, file] : all.map)
         if (file->has_stage())
             file->has_siblings(std::any_of(all.map.begin(), all.map.end(), [&file = file](auto const& other) {
-                return other.second != file && file->learn_which() &&
-                       other.second->learn_which() == file->learn_which();
+                return other.second != file && file->which() && other.second->which() == file->which();
             }));
 }
 
@@ -187,7 +188,7 @@ std::vector<std::shared_ptr<OpenFile>> staged_handles_of(Which const& file, Open
     auto& all = files();
     std::shared_lock const lock(all.mutex);
     for (auto const& [handle, known] : all.map)
-        if (known.get() != but && known->has_stage() && known->which_ == file) handles.push_back(known);
+        if (known.get() != but && known->has_stage() && known->which() == file) handles.push_back(known);
     return handles;
 }
 
@@ -237,8 +238,9 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     alone_ = ranks_ == 1;
     auto const path = path_of(name);
     path_ = absolute(path.value_or(name));
+    which_ = mpiio::which(path ? path_ : name);
     auto const settings = environment();
-    if (first_ || any_staged() || (settings && settings->options.stage)) which_ = mpiio::which(path ? path_ : name);
+    if (settings && settings->options.report) (void)api::report_place(*settings->options.report);
     auto const patterns = settings ? settings->options.files : std::nullopt;
     if (!path) refusal_ = "a prefix of another file system";
     if (patterns && !matches(*patterns, path_)) refusal_ = "TAPIOCA_FILES";
@@ -261,25 +263,53 @@ void OpenFile::watch(char const* call)
 
 void OpenFile::start()
 {
+    bool const changes = (amode_ & MPI_MODE_RDONLY) == 0;
+    if (first_ && changes && stage::has_marker(path_) && !stage::clear_flushed(path_))
+        go_past_marker("tapioca: " + stage::what_to_do(path_));
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
     if (!alone_) (void)hand_over(Direction::read);  // the ranks of a second handle find all that they have staged
-    if (agree_to_serve() && may_stage()) (void)open_engine();
+    if (!agree_to_serve()) return;
+    if (may_stage())
+        (void)open_engine();
+    else
+        tell_unstaged();
 }
 
-std::optional<Which> const& OpenFile::learn_which()
+/// A log of the file is there. If that is a dead job's, and not that of a program that is running, which is nobody's
+/// concern, it is noted that this program may change the file. `what` says what to do about it. Local.
+void OpenFile::go_past_marker(std::string const& what) const
 {
-    if (!which_) which_ = mpiio::which(path_);
-    return which_;
+    if (stage::is_staged_now(path_)) return;
+    bool const changes = (amode_ & MPI_MODE_RDONLY) == 0;
+    if (changes && first_) stage::let_others_in(path_);
+    warn(what + (changes ? "; do so before a program changes the file: what this one writes now is kept by `discard`, "
+                           "and `recover` refuses to write older data over it"
+                         : ""));
 }
 
-/// After the engine has opened it, or before it closes it. Local.
-void OpenFile::count_staged(int change)
+/// That the file goes without the stage that the environment asks for, once, if only its ranks are in the way. Local.
+void OpenFile::tell_unstaged() const
 {
-    if (!has_stage()) return;
-    staged_files += change;
-    if (change < 0) return;
+    static std::atomic<bool> told = false;
+    bool const by_mode = (amode_ & never_staged) != 0;
+    // Of files that ranks open each for itself there may be as many as there are ranks.
+    if (by_mode || !first_ || (alone_ && comm::world_rank() != 0) || told.exchange(true)) return;
+    std::fprintf(
+        stderr,
+        "tapioca: %s: is not staged: it was opened by %d of the job's %d ranks, and the others would not know of "
+        "the log if they opened it, too; where they do not, the hint tapioca_stage in MPI_File_open has it "
+        "staged\n",
+        path_.c_str(), ranks_, comm::size_of(MPI_COMM_WORLD));
+}
+
+/// After the engine has opened it. Local.
+void OpenFile::note_stage()
+{
+    if (!logged().staging) return;
+    has_stage_ = true;
+    ++staged_files;
     await_finalize();
     auto& all = files();
     std::unique_lock const lock(all.mutex);
@@ -369,19 +399,19 @@ int OpenFile::close()
     return late_;
 }
 
-/// Collective.
+/// Collective. Who uses the log through another handle waits for its end, and then finds everything in the file.
 void OpenFile::close_engine()
 {
     if (!file_) return;
     account();
-    bool const staged = has_stage();
-    count_staged(-1);
+    std::lock_guard const lock(log_);
     try {
         file_->close();
     } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
         if (late_ == MPI_SUCCESS) late_ = class_of(error);
-        if (staged) tell(error.what());
+        if (has_stage()) tell(error.what());
     }
+    if (has_stage_.exchange(false)) --staged_files;
     file_.reset();
     identified_ = false;
 }

@@ -86,12 +86,14 @@ public:
     /// Whether writes go to the log now. The same on all ranks.
     [[nodiscard]] bool is_staged() const;
     /// Whether there is a log, used now or not. The same on all ranks.
-    [[nodiscard]] bool has_stage() const;
+    [[nodiscard]] bool has_stage() const { return has_stage_; }
     /// An independent access of a staged file, or through another handle of it, which is served if it can be. Local.
     Outcome serve_alone(Request const& request);
     /// The MPI library, or the engine, is about to do something with the file past this process's logs of it, this
     /// handle's or another's: brings what is in them into the file. Local.
     int hand_over(Direction direction, bool durable = false);
+    /// The MPI library, or the engine, has done so, just now: the logs of the file say until when. Local.
+    void passed_by(Direction direction);
     /// A collective call that the MPI library does is about to begin: brings everything into the file. Collective.
     int flush(bool durable);
     /// View or hints may have changed, here or elsewhere. Collective.
@@ -100,8 +102,8 @@ public:
     [[nodiscard]] std::int64_t staged_end();
     /// How many other handles of the file this process has; while there are any, nothing stays in the log. Any thread.
     void has_siblings(bool any) { siblings_ = any; }
-    /// The file, as far as this process knows it or can find out. Local.
-    std::optional<Which> const& learn_which();
+    /// The file that the MPI library has opened, as this rank found it then.
+    [[nodiscard]] std::optional<Which> const& which() const { return which_; }
     /// Tells, as MPI ends, that a file with a log was never closed.
     void tell_unclosed();
 
@@ -111,9 +113,12 @@ private:
 
     [[nodiscard]] api::FileState& logged() const;
     [[nodiscard]] api::Staging& staging() const;
-    void count_staged(int change);
+    void note_stage();
     int hand_over_own(Direction direction, bool durable);
+    static constexpr int never_staged = MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL;
     [[nodiscard]] bool may_stage() const;
+    void tell_unstaged() const;
+    void go_past_marker(std::string const& what) const;
     [[nodiscard]] bool fits_stage() const;
     [[nodiscard]] bool identify();
     [[nodiscard]] File open_file();
@@ -130,7 +135,6 @@ private:
     void move_pointer(Request const& request, Part const& part);
     int failed(core::Failure const& failure);
     void tell(std::string const& text);
-    friend std::vector<std::shared_ptr<OpenFile>> staged_handles_of(Which const& file, OpenFile const* but);
 
     void watch(char const* call);
     [[nodiscard]] std::string obstacle_of(Direction direction) const;
@@ -154,12 +158,12 @@ private:
     std::string path_;
     int amode_;
     MPI_Info hints_ = MPI_INFO_NULL;
-    std::optional<Which> which_;  ///< what the MPI library opened; on rank 0, and where there are staged files
+    std::optional<Which> which_;
     int rank_ = 0, ranks_ = 1;
     bool first_ = false;   ///< this is rank 0
     bool alone_ = false;   ///< and the only one
     bool wished_ = false;  ///< some rank's hints ask for a stage
-    bool atomic_ = false;
+    std::atomic<bool> atomic_ = false;
     std::string refusal_;  ///< why this rank wants everything passed on
     bool agreed_ = false;  ///< the ranks have told each other of that
     bool reopen_ = false;  ///< this rank has new hints
@@ -176,10 +180,12 @@ private:
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
 
-    mutable std::mutex log_;              ///< held while the log is used: threads may write at the same time
-    std::atomic<bool> siblings_ = false;  ///< this process has another handle of the file
-    bool views_fit_ = false;              ///< all ranks' views can be staged
-    bool overdue_ = false;                ///< a flush has failed, on all ranks
+    // Threads may use this handle, or others of the file that share its log, at the same time, and close it.
+    mutable std::mutex log_;               ///< held while the log is used, and while it is closed
+    std::atomic<bool> has_stage_ = false;  ///< while it is true and log_ is held, there is one
+    std::atomic<bool> siblings_ = false;   ///< this process has another handle of the file
+    std::atomic<bool> views_fit_ = false;  ///< all ranks' views can be staged
+    bool overdue_ = false;                 ///< a flush has failed, on all ranks
     Recent recent_;
     int late_ = MPI_SUCCESS;  ///< what went wrong where no call could say so, for close()
     bool told_ = false;       ///< that a flush failed

@@ -105,9 +105,9 @@ bool OpenFile::concerns_log(Part const& part)
 }
 
 /// An independent read: passed on, unless a log of this node has to do with it, which `owner` knows. Local.
+/// @pre the owner's log is there, and locked
 Outcome OpenFile::read_over(Request const& request, OpenFile& owner)
 {
-    std::lock_guard const lock(owner.log_);
     auto part = look_at(request);
     auto const found = owner.concerns_log(part) ? variable_of(part) : std::nullopt;
     if (!found && !part.obstacle.empty()) {

@@ -37,12 +37,7 @@ int write_alone(MPI_File file, Request const& request, MPI_Status* status)
 
 }  // namespace
 
-bool OpenFile::has_stage() const
-{
-    return file_ && api::Inside::shared(*file_)->staging;
-}
-
-/// The file as the engine has it open, with the log. @pre has_stage()
+/// The file as the engine has it open. @pre it has
 api::FileState& OpenFile::logged() const
 {
     return *api::Inside::shared(*file_);
@@ -62,8 +57,7 @@ bool OpenFile::is_staged() const
 /// and would know nothing of the log; that is PnetCDF's way of aggregating within nodes.
 bool OpenFile::may_stage() const
 {
-    return (amode_ & (MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL)) == 0 &&
-           (wished_ || ranks_ >= comm::size_of(MPI_COMM_WORLD));
+    return (amode_ & never_staged) == 0 && (wished_ || ranks_ >= comm::size_of(MPI_COMM_WORLD));
 }
 
 /// Whether writes through this rank's view can be logged, whatever they are.
@@ -132,18 +126,17 @@ try {
 /// order among what the ranks have logged.
 std::shared_ptr<OpenFile> OpenFile::owner_of_log()
 {
-    if (!any_staged() || !alone_ || has_stage() || atomic_ || !fits_stage() || !learn_which()) return nullptr;
+    if (!any_staged() || !alone_ || has_stage() || atomic_ || !fits_stage() || !which_) return nullptr;
     for (auto const& other : staged_handles_of(*which_, this))
         if (other->is_staged()) return other;
     return nullptr;
 }
 
 /// To the log of `owner`, this handle or another of the file. What comes through another one is in the file at once.
-/// Local.
+/// Local. @pre the owner's log is there, and locked
 Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile& owner)
 {
     auto part = look_at(request);
-    std::lock_guard const lock(owner.log_);
     auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
     if (!part.obstacle.empty()) {
         calls_.passed(request.call, part.obstacle);
@@ -159,8 +152,7 @@ Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile
         bool const at_once = owner.siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
         stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
         if (owner.staging().stage().empty()) owner.staging().touch();  // something may have been passed on before
-        auto const status =
-            at_once ? owner.staging().write_through(write, owner.siblings_) : owner.staging().write(write);
+        auto const status = at_once ? owner.staging().write_through(write) : owner.staging().write(write);
         if (!status) outcome = {true, class_of(status.error().code, status.error().sys_errno), 0};
     }
     calls_.served(request.call);
@@ -215,7 +207,10 @@ Outcome OpenFile::serve_alone(Request const& request)
     auto const other = owner_of_log();
     if (other || is_staged()) {
         auto& owner = other ? *other : *this;
-        return request.direction == Direction::write ? write_staged(request, false, owner) : read_over(request, owner);
+        std::lock_guard const lock(owner.log_);
+        if (owner.is_staged())  // else another thread has closed it just now, or changed its mode
+            return request.direction == Direction::write ? write_staged(request, false, owner)
+                                                         : read_over(request, owner);
     }
     calls_.passed(request.call);
     auto const error = hand_over(request.direction);
@@ -247,13 +242,21 @@ int OpenFile::hand_over(Direction direction, bool durable)
 {
     auto error = has_stage() ? hand_over_own(direction, durable) : MPI_SUCCESS;
     if (!any_staged()) return error;
-    learn_which();
     if (!which_) return error;
     for (auto const& other : staged_handles_of(*which_, this)) {
         auto const others = other->hand_over_own(direction, durable);
         if (error == MPI_SUCCESS) error = others;
     }
     return error;
+}
+
+void OpenFile::passed_by(Direction direction)
+{
+    if (direction == Direction::read || !any_staged() || !which_) return;
+    for (auto const& handle : staged_handles_of(*which_, nullptr)) {
+        std::lock_guard const lock(handle->log_);
+        if (handle->has_stage()) handle->staging().touch();
+    }
 }
 
 int OpenFile::flush(bool durable)
@@ -292,8 +295,8 @@ int OpenFile::settle()
 
 std::int64_t OpenFile::staged_end()
 {
-    if (!is_staged()) return 0;
     std::lock_guard const lock(log_);
+    if (!is_staged()) return 0;
     return staging().stage().end();
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "stage/merge.hpp"
+#include "target/range_lock.hpp"
 
 namespace tapioca::stage {
 
@@ -243,6 +244,7 @@ bool Agent::drain(std::int64_t number, Block& block)
     std::vector<iovec> pieces;
     for (auto const& entry : merged.layouts.front().entries)
         pieces.push_back({const_cast<std::byte*>(base) + entry.buffer, static_cast<std::size_t>(entry.length)});
+    target::RangeLock const range(*target_, begin, end);
     if (!target_->write(begin, pieces)) {
         broken_ = true;
         return false;

@@ -1,5 +1,4 @@
 #include "stage/marker.hpp"
-#include "core/interrupt.hpp"
 
 #include <cstring>
 #include <ctime>
@@ -12,6 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
+
+#include "core/interrupt.hpp"
+#include "machine/storage.hpp"
+#include "target/target.hpp"
 
 namespace tapioca::stage {
 
@@ -70,8 +73,10 @@ std::uint64_t epoch_in_1(std::string_view slot)
     return slot == slot_of_1(epoch) ? epoch : 0;
 }
 
-/// How long after its last known moment a job may have changed the file: the time is noted just before.
+/// How long after its last known moment a job may have changed the file: the time is noted just before. What a host has
+/// in memory of a file that another machine serves gets there, and its time, when the host finds time for it.
 constexpr std::uint64_t grace_ns = 1'000'000'000;
+constexpr std::uint64_t remote_grace_ns = 30'000'000'000;
 
 std::string to_text(std::uint64_t time_ns)
 {
@@ -402,10 +407,16 @@ core::Result<FileFacts> facts_of(int fd)
     auto const ns = [](statx_timestamp const& time) {
         return time.tv_sec < 0 ? 0 : static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
     };
-    if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0)
+    if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS | STATX_BTIME, &found) != 0)
         return core::fail_errno(errno, "looking at the file");
     return FileFacts{found.stx_ino, found.stx_size, (found.stx_mask & STATX_BTIME) ? ns(found.stx_btime) : 0,
-                     ns(found.stx_mtime)};
+                     ns(found.stx_mtime), machine::reach_of(fd) != machine::Reach::one_host};
+}
+
+std::int64_t clock_ahead_ns(Descriptor const& file)
+{
+    auto const facts = facts_of(file.get());
+    return facts ? static_cast<std::int64_t>(facts->changed_ns - target::now_ns()) : 0;
 }
 
 std::optional<std::string> changed_by_others(Marker const& marker, FileFacts const& now, std::uint64_t touched_ns)
@@ -423,7 +434,8 @@ std::optional<std::string> changed_by_others(Marker const& marker, FileFacts con
     if (!recovering && now.changed_ns == was.changed_ns && now.size == was.size) return {};
     // Our own changes after that was noted.
     auto const last = recovering ? was.changed_ns : touched_ns;
-    if (last != 0 && (recovering || now.changed_ns >= was.changed_ns) && now.changed_ns <= last + grace_ns) return {};
+    auto const until = last + (now.remote ? remote_grace_ns : grace_ns);
+    if (last != 0 && (recovering || now.changed_ns >= was.changed_ns) && now.changed_ns <= until) return {};
     return fmt::format(
         "it was changed on {}, and has {} bytes; when it was last known to be changed by the job, on {}, it "
         "had {}",

@@ -16,8 +16,13 @@ struct FileFacts {
     std::uint64_t size = 0;
     std::uint64_t born_ns = 0;     ///< since 1970; 0 where the file system does not tell
     std::uint64_t changed_ns = 0;  ///< of the contents; since 1970
+    bool remote = false;           ///< other machines serve it, and their clocks may count; not in the marker
 };
+/// As its server knows the file now, if it has one.
 core::Result<FileFacts> facts_of(int fd);
+/// How far the clock of this file's times, which are those of its neighbours, is ahead of this host's. @pre it was
+/// written to just now
+std::int64_t clock_ahead_ns(Descriptor const& file);
 
 /// What a marker says of the target, in turns at one of two places.
 struct Noted {

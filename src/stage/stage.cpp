@@ -109,10 +109,10 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     bool const all_written = written_.entries == entries();
     settled_ = false;
     if (auto status = through(); !status) return status;
-    writer_.touch();
+    writer_.changes()->note();
     widen(write);
     // Else older bytes of the log would win at the next flush.
-    auto const epoch = enter(epoch_ + 2);
+    auto const epoch = enter(write.collective ? epoch_ : epoch_ + 2);
     auto status = append([&](Writer& writer) {
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });

@@ -32,7 +32,7 @@ public:
     /// A collective call of the program begins: later requests win over those of all ranks before it.
     void advance() { epoch_ += 3; }
     /// The latest that a request can be of. Independent requests have an epoch of their own, after that of the
-    /// collective call before them, and those that go to the target at once one after that.
+    /// collective call before them, and those of them that go to the target at once one after that.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 2; }
     [[nodiscard]] Durable durable() const { return durable_; }
 

@@ -119,6 +119,7 @@ core::Status Writer::attach()
     auto page = Mapped::of(meta_.get(), 0, head_bytes, true);
     if (!page) return tl::unexpected(page.error());
     first_page_ = std::move(*page);
+    note_changes(0, false);
     return {};
 }
 
@@ -293,14 +294,10 @@ void Writer::taint()
     std::atomic_ref(counters_in(first_page_).tainted).store(UINT64_MAX);
 }
 
-std::uint64_t* Writer::touched()
+void Writer::note_changes(std::int64_t ahead_ns, bool durable)
 {
-    return &counters_in(first_page_).touched;
-}
-
-void Writer::touch()
-{
-    std::atomic_ref(*touched()).store(target::now_ns());
+    changes_ =
+        std::make_shared<target::Changes>(&counters_in(first_page_).touched, ahead_ns, durable ? meta_.get() : -1);
 }
 
 void Writer::tell_beside()
@@ -364,6 +361,7 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.end = 0;
     counters.tainted = 0;
     counters.touched = 0;
+    changes_->forget();
     counters.beside = 0;
     counters.entries = 0;
     for (auto const* const file : {&meta_, &data_})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "stage/files.hpp"
 #include "stage/format.hpp"
 #include "stage/image.hpp"
+#include "target/changes.hpp"
 
 namespace tapioca::stage {
 
@@ -36,10 +38,11 @@ public:
     core::Status append_gone(std::int64_t begin, std::int64_t end, std::uint64_t epoch);
     /// See Counters::tainted; until it is emptied.
     void taint();
-    /// Where it is noted when this rank is about to change the target; see Counters::touched.
-    [[nodiscard]] std::uint64_t* touched();
-    /// Notes that it is so now.
-    void touch();
+    /// Where it is noted when this rank is about to change the target; see Counters::touched. Valid as long as this.
+    [[nodiscard]] std::shared_ptr<target::Changes> const& changes() const { return changes_; }
+    /// `ahead_ns`: how far the clock of the target's times is ahead of this host's; `durable`: what is noted survives
+    /// the machine, or is at most half a second older.
+    void note_changes(std::int64_t ahead_ns, bool durable);
     /// Notes that this rank's log goes on beside the target, until it is emptied.
     void tell_beside();
     /// Appends nothing any more; says why.
@@ -100,6 +103,8 @@ private:
     std::uint64_t block_at_ = 0;
     std::uint64_t blocks_ = 0;
     std::uint64_t last_epoch_ = 0;
+
+    std::shared_ptr<target::Changes> changes_;
 
     std::uint64_t data_at_ = 0;  ///< the next free byte of what this rank was dealt of NAME.data
     std::uint64_t data_end_ = 0;

@@ -1,7 +1,6 @@
 // The shared file: pread and pwrite with everything that they may do instead of succeeding.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <climits>
 #include <ctime>
 
@@ -133,7 +132,7 @@ public:
         return stored;
     }
 
-    void tell_changes(std::uint64_t* when) override { changed_ = when; }
+    void tell_changes(std::shared_ptr<Changes> changes) override { changes_ = std::move(changes); }
 
     core::Status sync() override
     {
@@ -161,7 +160,7 @@ public:
 private:
     void tell_change()
     {
-        if (auto* const when = changed_.load()) std::atomic_ref(*when).store(now_ns());
+        if (changes_) changes_->note();
     }
 
     /// Stores the stretches at mapped[at], by way of a file in memory and as the target of reads from there: where
@@ -203,7 +202,7 @@ private:
     static int count(std::span<iovec> vectors) { return static_cast<int>(std::min(vectors.size(), most_vectors)); }
 
     int fd_;
-    std::atomic<std::uint64_t*> changed_ = nullptr;
+    std::shared_ptr<Changes> changes_;
     int scratch_ = -1;  ///< see store()
 };
 
@@ -234,7 +233,7 @@ bool Target::reserve(std::int64_t /*begin*/, std::int64_t /*end*/, machine::Rese
 
 void Target::populate(std::int64_t /*begin*/, std::int64_t /*end*/) {}
 
-void Target::tell_changes(std::uint64_t* /*when*/) {}
+void Target::tell_changes(std::shared_ptr<Changes> /*changes*/) {}
 
 std::uint64_t now_ns()
 {

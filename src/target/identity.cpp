@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/host.hpp"
 #include "core/interrupt.hpp"
 
 namespace tapioca::target {
@@ -38,7 +37,10 @@ std::uint64_t find_kernel_number()
         bytes = core::uninterrupted([&] { return ::read(fd, text.data(), text.size()); });
         ::close(fd);
     }
-    return bytes > 0 ? digest({text.data(), static_cast<std::size_t>(bytes)}) : digest(core::host_name());
+    if (bytes > 0) return digest({text.data(), static_cast<std::size_t>(bytes)});
+    std::uint64_t number = 0;  // that no other process has: then a probe must tell
+    if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
+    return number;
 }
 
 std::int64_t changed_ns(struct stat const& file)
@@ -100,8 +102,8 @@ Verdict compare(Identity const& a, Identity const& b)
     using machine::Reach;
     if (a.kernel == b.kernel) {
         if (a.device == b.device) return a.inode == b.inode ? Verdict::same : Verdict::different;
-        bool const local = a.reach == Reach::one_host || b.reach == Reach::one_host;
-        return local ? Verdict::different : Verdict::unsure;
+        bool const local = a.reach == Reach::one_host && b.reach == Reach::one_host;
+        return local ? Verdict::different : Verdict::unsure;  // a host may have mounted what it serves itself
     }
     bool const shared = a.reach == Reach::several_hosts && b.reach == Reach::several_hosts;
     return shared && a.inode == b.inode && a.bytes == b.bytes ? Verdict::same : Verdict::unsure;
@@ -155,7 +157,8 @@ bool confirms(std::string_view evidence, std::string const& path, int fd)
     struct stat file = {};
     if (!mine || ::fstat(fd, &file) != 0) return false;
     if (probe.empty()) {
-        bool const local = mine->reach == machine::Reach::one_host || theirs.identity.reach == machine::Reach::one_host;
+        // One of the two hosts may be the one that serves the file to the other.
+        bool const local = mine->reach == machine::Reach::one_host && theirs.identity.reach == machine::Reach::one_host;
         return !local && mine->bytes == theirs.identity.bytes && changed_ns(file) == theirs.changed_ns &&
                samples_of(fd, file.st_size) == theirs.samples;
     }

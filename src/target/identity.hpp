@@ -18,14 +18,15 @@ struct Identity {
     std::uint64_t bytes = 0;
     machine::Reach reach = machine::Reach::unknown;
 
-    /// Whether it is the same file, both seen on one kernel and through one mount.
+    /// Whether it is the same file, both seen on one kernel. Mounts of a file system that is served have a device each.
     [[nodiscard]] bool same_inode(Identity const& other) const
     {
-        return device == other.device && inode == other.inode;
+        return inode == other.inode && (device == other.device || reach != machine::Reach::one_host);
     }
 };
 
-/// The same in all containers of a kernel, and never the same on two kernels.
+/// The same in all containers of a kernel, and never the same on two kernels. Where the kernel does not tell, a number
+/// of this process alone.
 std::uint64_t kernel_number();
 
 /// Of an open file. What is no plain file, such as /dev/null, is the same wherever its number is.
@@ -36,9 +37,9 @@ enum class Verdict {
     different,
     unsure,  ///< only a probe can tell
 };
-/// Whether two ranks have found the same file. On one kernel device and inode decide, but for file systems that others
-/// serve, which may be mounted twice. Across kernels equal numbers are believed only of a file system that several
-/// hosts share; different ones prove nothing.
+/// Whether two ranks have found the same file. On one kernel device and inode decide, but for file systems that are
+/// served, by others or by this host, which may be mounted twice. Across kernels equal numbers are believed only of a
+/// file system that several hosts share; different ones prove nothing.
 Verdict compare(Identity const& a, Identity const& b);
 
 /// `path`, made independent of the working directory, unless that is unknown.

@@ -12,6 +12,7 @@
 
 #include "core/result.hpp"
 #include "machine/storage.hpp"
+#include "target/changes.hpp"
 
 namespace tapioca::target {
 
@@ -34,9 +35,9 @@ public:
         std::int64_t begin, end;
     };
     virtual bool patch(std::int64_t base, std::span<Stretch const> stretches, std::byte const* bytes);
-    /// From now on the time is put into `*when`, as now_ns() has it, whenever the file is about to be changed. Null:
-    /// no longer. It must live as long as the target, or until then.
-    virtual void tell_changes(std::uint64_t* when);
+    /// From now on it is noted there whenever the file is about to be changed. Null: no longer. Not while another
+    /// thread uses the target.
+    virtual void tell_changes(std::shared_ptr<Changes> changes);
     virtual core::Status sync() = 0;
     virtual core::Result<std::uint64_t> size() = 0;
     /// Reports what the file system says when the descriptor is given back.
@@ -46,7 +47,7 @@ public:
     core::Result<std::uint64_t> read(std::int64_t offset, std::span<std::byte> bytes);
 };
 
-/// Nanoseconds since 1970, by the clock that files' times of change come from.
+/// Nanoseconds since 1970, by the clock that the times of change of this host's own files come from.
 std::uint64_t now_ns();
 
 enum class Access { create, update, read };

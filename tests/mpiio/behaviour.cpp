@@ -718,6 +718,55 @@ void threads_on_self()
     MPI_Errhandler_free(&after);
 }
 
+/// A thread closes handles that may be staged, while others use second handles of the same files.
+void threads_close_beside_others()
+{
+    constexpr std::size_t files = 24;
+    constexpr int count = 4;
+    constexpr MPI_Offset second = each * sizeof(int);  // where the second handles write
+    auto const path = [&](std::size_t i) { return "beside" + std::to_string(rank) + "." + std::to_string(i); };
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "tapioca_stage", "dram");
+    std::vector<MPI_File> staged(files, MPI_FILE_NULL);
+    std::vector<MPI_File> others(files, MPI_FILE_NULL);
+    for (std::size_t i = 0; i < files; ++i) {
+        right(MPI_File_open(MPI_COMM_SELF, path(i).c_str(), read_and_create, info, &staged[i]), "open");
+        right(MPI_File_write_at_all(staged[i], 0, mine().data(), each, MPI_INT, MPI_STATUS_IGNORE), "write");
+        others[i] = open_file(path(i), MPI_MODE_RDWR, MPI_COMM_SELF);
+    }
+    MPI_Info_free(&info);
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] {
+        for (auto& file : staged) close_file(file);
+    });
+    threads.emplace_back([&] {
+        for (auto const& file : others) {
+            auto const bytes = numbers(5, count);
+            right(MPI_File_write_at(file, second, bytes.data(), count, MPI_INT, MPI_STATUS_IGNORE), "write beside");
+        }
+    });
+    threads.emplace_back([&] {
+        for (auto const& file : others) {
+            MPI_Offset size = 0;
+            right(MPI_File_get_size(file, &size), "size");
+            require(size >= second, "what the staged handle wrote is in the file");
+        }
+    });
+    for (auto& thread : threads) thread.join();
+    for (auto& file : others) close_file(file);
+    for (std::size_t i = 0; i < files; ++i) {
+        auto file = open_file(path(i), MPI_MODE_RDONLY, MPI_COMM_SELF);
+        std::vector<int> found(each + count);
+        right(MPI_File_read_at(file, 0, found.data(), each + count, MPI_INT, MPI_STATUS_IGNORE), "read");
+        close_file(file);
+        auto wanted = mine();
+        auto const bytes = numbers(5, count);
+        wanted.insert(wanted.end(), bytes.begin(), bytes.end());
+        require(found == wanted, "what both handles wrote");
+    }
+}
+
 std::map<std::string, std::function<void()>> const scenarios = {
     {"freed_handles", freed_handles},
     {"relative_path", relative_path},
@@ -740,6 +789,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"threads_with_own_communicators", threads_with_own_communicators},
     {"threads_on_one_communicator", threads_on_one_communicator},
     {"threads_on_self", threads_on_self},
+    {"threads_close_beside_others", threads_close_beside_others},
     {"levels", plain},
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -550,6 +551,137 @@ void independent_after_a_barrier()
     require_part(read_file(name), next * region, noise(1000, static_cast<unsigned>(rank) + 100), "what each wrote");
 }
 
+/// The directory of this node's logs.
+std::string log_directory(std::string const& name)
+{
+    auto const marker = read_file(name + ".tapioca");
+    std::string const text(marker.begin(), marker.end());
+    auto const at = text.find("\"directory\": \"") + 14;
+    return text.substr(at, text.find('"', at) - at);
+}
+
+/// Such a file is not staged, since others could open it; that is said.
+void file_of_fewer_ranks()
+{
+    MPI_Comm few = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < ranks / 2 ? 0 : MPI_UNDEFINED, rank, &few);
+    if (few != MPI_COMM_NULL) {
+        MPI_File file = MPI_FILE_NULL;
+        right(MPI_File_open(few, "fewer ranks", new_file, MPI_INFO_NULL, &file), "open");
+        write_at_all(file, rank * region, noise(1000, static_cast<unsigned>(rank)));
+        MPI_Barrier(few);
+        require_part(read_file("fewer ranks"), rank * region, noise(1000, static_cast<unsigned>(rank)),
+                     "what all can read at once");
+        right(MPI_File_close(&file), "close");
+        MPI_Comm_free(&few);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// When the MPI library has written for long past the log, that is known to be the job's own doing to the end.
+void passed_on_writes_are_noted()
+{
+    std::string const name = "noted";
+    constexpr int piece = 64 * 1024;  // far apart, so that there are many calls of the system
+    auto file = open_file(name);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(512, piece, 16 * piece, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    right(MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL), "set_view");
+    MPI_Type_free(&type);
+    write_at_all(file, rank * region, noise(1000, 1));
+    if (rank == 0) {
+        Bytes const much(512 * piece);
+        right(MPI_File_write_shared(file, much.data(), static_cast<int>(much.size()), MPI_BYTE, MPI_STATUS_IGNORE),
+              "write_shared");
+        struct stat found = {};
+        require(::stat(name.c_str(), &found) == 0, "stat");
+        int const log = ::open((log_directory(name) + "/rank0.meta").c_str(), O_RDONLY);
+        std::int64_t touched = 0;
+        require(::pread(log, &touched, sizeof touched, 4032) == sizeof touched, "reading the log's head");
+        ::close(log);
+        constexpr std::int64_t tick_ns = 10'000'000;  // of the clock that files' times come from
+        require(touched + tick_ns >= found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec,
+                "the log says until when its rank has changed the file");
+    }
+    close_file(file);
+    if (rank == 0) ::unlink(name.c_str());
+}
+
+/// A rank with a second handle writes at once, also in a collective call: what comes after that call is later.
+void collective_at_once()
+{
+    auto file = open_file("at once");
+    MPI_File own = MPI_FILE_NULL;
+    if (rank == 0) right(MPI_File_open(MPI_COMM_SELF, "at once", MPI_MODE_RDWR, MPI_INFO_NULL, &own), "open");
+    write_at_all(file, 0, rank == 0 ? noise(100'000, 1) : Bytes());
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == ranks - 1) write_at(file, 0, noise(100'000, 2));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) right(MPI_File_close(&own), "close");
+    close_file(file);
+    require_part(read_file("at once"), 0, noise(100'000, 2), "what was written after the collective call");
+}
+
+/// Rank 0 writes pieces of 1000 bytes, each second one, while rank 1 has something locked and then writes back what it
+/// has read before: with the lock that a rank takes that hands over, and with the one that ROMIO takes.
+void small_writes_wait(std::string const& name, std::function<int()> const& lock)
+{
+    constexpr int pieces = 8;
+    constexpr int bytes = 1000;
+    auto file = open_file(name);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(pieces, bytes, 2 * bytes, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    right(MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL), "set_view");
+    auto const wanted = noise(pieces * bytes, 7);
+    if (rank == 1) {
+        int const locked = lock();
+        int const fd = ::open(name.c_str(), O_RDWR);
+        Bytes old(2 * pieces * bytes);
+        Bytes now = old;
+        (void)::pread(fd, old.data(), old.size(), 0);
+        MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        for (int i = 0; i < 100 && now == old; ++i) {  // longer than a write takes that does not wait
+            ::usleep(3000);
+            (void)::pread(fd, now.data(), now.size(), 0);
+        }
+        (void)::pwrite(fd, old.data(), old.size(), 0);
+        ::close(locked);
+        ::close(fd);
+    } else if (rank == 0) {
+        MPI_Recv(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        write_at(file, 0, wanted);
+    }
+    close_file(file);
+    MPI_Type_free(&type);
+    auto const found = read_file(name);
+    for (int i = 0; i < pieces; ++i)
+        require_part(found, 2 * i * bytes, {wanted.begin() + i * bytes, wanted.begin() + (i + 1) * bytes},
+                     name + ": a small write over which nobody wrote");
+}
+
+void small_writes_wait_for_a_hand_over()
+{
+    small_writes_wait("handing over", [] {
+        int const fd = ::open(log_directory("handing over").c_str(), O_RDONLY | O_DIRECTORY);
+        require(::flock(fd, LOCK_EX) == 0, "locking the logs");
+        return fd;
+    });
+}
+
+void small_writes_wait_for_data_sieving()
+{
+    small_writes_wait("sieving", [] {
+        int const fd = ::open("sieving", O_RDWR);
+        struct flock range = {};
+        range.l_type = F_WRLCK;
+        range.l_len = 10'000;
+        require(::fcntl(fd, F_SETLKW, &range) == 0, "locking a part of the file");
+        return fd;
+    });
+}
+
 /// One after the other opens the file for itself: the first one's log is nobody's leftover.
 void one_file_for_each_alone()
 {
@@ -936,6 +1068,11 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"second_handle_by_another_name", second_handle_by_another_name},
     {"some_ranks_before_others", some_ranks_before_others},
     {"independent_after_a_barrier", independent_after_a_barrier},
+    {"collective_at_once", collective_at_once},
+    {"file_of_fewer_ranks", file_of_fewer_ranks},
+    {"passed_on_writes_are_noted", passed_on_writes_are_noted},
+    {"small_writes_wait_for_a_hand_over", small_writes_wait_for_a_hand_over},
+    {"small_writes_wait_for_data_sieving", small_writes_wait_for_data_sieving},
     {"one_file_for_each_alone", one_file_for_each_alone},
     {"shared_pointer_while_draining", shared_pointer_while_draining},
     {"handed_over_keeps_its_place", handed_over_keeps_its_place},

@@ -90,6 +90,16 @@ void write_through(std::string const& target, bool close)
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/// What a program does that never calls anything collective but open and close.
+void write_alone(std::string const& target)
+{
+    MPI_File file = MPI_FILE_NULL;
+    MPI_File_open(MPI_COMM_WORLD, target.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    auto const small = bytes_of(1000, rank);
+    MPI_File_write_at(file, 1000 * rank, small.data(), 1000, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+}
+
 void wait_for(std::string const& path)
 {
     for (int i = 0; i < 600 && ::access(path.c_str(), F_OK) != 0; ++i)
@@ -110,6 +120,11 @@ int main(int argc, char** argv)
         write_through(target, how == "through-close");
         if (how == "through-close") MPI_Finalize();
         ::_exit(0);
+    }
+    if (how == "alone") {
+        write_alone(target);
+        MPI_Finalize();
+        return 0;
     }
     auto file = tapioca::File::open(MPI_COMM_WORLD, target, tapioca::Mode::create);
     write_steps(file, 1);

@@ -128,9 +128,30 @@ for at in "${points[@]}"; do
 done
 rm -rf stage/*
 
+# a job that was killed while it opened the file, before there was a marker: the log is empty, is shown, can be removed, and is removed by
+# the next job a while later
+cut_off=0
+preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"' # behind what MPICH preloads
+for at in $(seq 1 20); do
+    rm -rf got got.tapioca stage/*
+    { KILL_AT=$at KILL_RANK=0 TAPIOCA_STAGE="ssd:$work/stage" "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/leave_log" "$work/got" close; } >out 2>&1 && fail "not killed while opening"
+    [ ! -e got.tapioca ] || break
+    [ -n "$(ls -A stage)" ] || continue
+    cut_off=$((cut_off + 1))
+    if [ $((at % 2)) -eq 0 ]; then
+        shown "no marker|damaged" list stage
+        shown "removed . logs; 0 requests" discard --yes stage
+    else
+        find stage -mindepth 1 -depth -exec touch -d '2 minutes ago' {} +
+        staged 2 got close
+    fi
+    nothing_left
+done
+[ $cut_off -gt 1 ] || fail "never killed between a log and its marker"
+rm -rf got got.tapioca stage/*
+
 # small requests that went to the file at once: a recovery that is killed, and repeated by another number of processes
 dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
-preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"' # behind what MPICH preloads
 if [ -n "$dropin" ]; then
     through() { # TARGET HOW [again]
         [ $# -eq 3 ] || rm -f "$1"
@@ -184,10 +205,15 @@ shown "its marker is of version 1: .* cannot be told" recover got
 if [ -n "$dropin" ]; then # the second run of a job that was killed: its data is newer
     through got through
     through got through-close again
-    grep -q "tapioca: open.*kept by .discard., and .recover. refuses" out || fail "no right advice for a second run: $(cat out)"
+    grep -q "tapioca: .*got.tapioca says .*kept by .discard., and .recover. refuses" out || fail "no right advice for a second run: $(cat out)"
     ! grep -q "tapioca: tapioca" out || fail "said twice who it is"
     answered 1 "a program that went past the log has changed it on 20" recover got
     shown "removed 2 logs" discard --yes got
+    staged 3 got leave # and a program without a stage that writes by itself only
+    "${launcher[@]}" -n 2 sh -c "$preloaded" "$dropin" "$bin/leave_log" "$work/got" alone >out 2>&1 || fail "writing past the marker: $(cat out)"
+    grep -q "kept by .discard., and .recover. refuses" out || fail "no advice for a program that writes by itself: $(cat out)"
+    answered 1 "a program that went past the log has changed it on 20" recover got
+    shown "removed 3 logs" discard --yes got
 fi
 rm -rf stage/* changed
 

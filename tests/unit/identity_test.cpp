@@ -1,4 +1,6 @@
 // Which file it is: what numbers prove on one kernel and on several, and what a probe finds out.
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -26,7 +28,8 @@ TEST(Identity, IsDeviceAndInodeOnOneKernel)
         EXPECT_EQ(compare(first, seen(1, 2, 4, reach)), Verdict::different);
     }
     EXPECT_EQ(compare(seen(1, 2, 3, Reach::one_host), seen(1, 5, 3, Reach::one_host)), Verdict::different);
-    EXPECT_EQ(compare(seen(1, 2, 3, Reach::one_host), seen(1, 5, 3, Reach::unknown)), Verdict::different);
+    EXPECT_EQ(compare(seen(1, 2, 3, Reach::one_host), seen(1, 5, 3, Reach::several_hosts)), Verdict::unsure)
+        << "a server may have mounted what it serves";
     // Hosts of namespaces mount the same servers each for itself.
     EXPECT_EQ(compare(seen(1, 2, 3, Reach::several_hosts), seen(1, 5, 3, Reach::several_hosts)), Verdict::unsure);
     EXPECT_EQ(compare(seen(1, 2, 3, Reach::unknown), seen(1, 5, 9, Reach::unknown)), Verdict::unsure);
@@ -41,6 +44,14 @@ TEST(Identity, OfAnotherKernelIsBelievedOnlyOfSharedFileSystems)
     EXPECT_EQ(compare(shared, seen(9, 2, 4, Reach::several_hosts)), Verdict::unsure);
     EXPECT_EQ(compare(shared, seen(9, 2, 3, Reach::several_hosts, 11)), Verdict::unsure);
     EXPECT_EQ(compare(shared, seen(9, 2, 3, Reach::one_host)), Verdict::unsure);
+}
+
+TEST(Identity, StaysTheSameBehindAnotherMount)
+{
+    auto const expected = seen(1, 2, 3, Reach::several_hosts);
+    EXPECT_TRUE(seen(1, 5, 3, Reach::several_hosts).same_inode(expected)) << "a rank with mounts of its own";
+    EXPECT_FALSE(seen(1, 2, 4, Reach::several_hosts).same_inode(expected));
+    EXPECT_FALSE(seen(1, 5, 3, Reach::one_host).same_inode(seen(1, 2, 3, Reach::one_host)));
 }
 
 TEST(Identity, OfADeviceIsItsNumber)
@@ -113,6 +124,11 @@ TEST(Probe, TakesSamplesWhereItMayNotMakeAFile)
     EXPECT_FALSE(confirms(probe.evidence(), "/proc/version", other)) << "other content";
     Place const disk("own disk");
     EXPECT_FALSE(confirms(probe.evidence(), disk.path, disk.fd)) << "no host shares that";
+    // What one host sees on its own disk it may serve to another.
+    auto served = probe.evidence();
+    auto const local = Reach::one_host;
+    std::memcpy(served.data() + offsetof(Identity, reach), &local, sizeof local);
+    EXPECT_TRUE(confirms(served, "/proc/version", again));
     for (int const fd : {version, again, other}) ::close(fd);
 }
 

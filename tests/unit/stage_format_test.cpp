@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "stage/format.hpp"
+#include "stage/marker.hpp"
 
 namespace {
 
@@ -294,6 +295,25 @@ TEST(StageFormat, HeadsOfOtherVersionsAndNonsenseAreRefused)
     ASSERT_FALSE(other);
     EXPECT_EQ(other.error().code, Errc::unsupported);
     EXPECT_NE(other.error().text.find("version 2"), std::string::npos);
+}
+
+TEST(Marker, AllowsForWhatReachesAServerLate)
+{
+    constexpr std::uint64_t second = 1'000'000'000;
+    Marker marker;
+    marker.noted = {0, 1, Noted::State::left, {5, 100, 7, 1000 * second}};
+    auto const by_others = [&](std::uint64_t changed_s, bool remote) {
+        FileFacts const now{5, 200, 7, changed_s * second, remote};
+        return changed_by_others(marker, now, 1010 * second).has_value();
+    };
+    EXPECT_FALSE(by_others(1011, false));
+    EXPECT_TRUE(by_others(1012, false));
+    EXPECT_FALSE(by_others(1040, true));
+    EXPECT_TRUE(by_others(1041, true));
+    marker.noted.state = Noted::State::recovering;
+    marker.noted.file.changed_ns = 1010 * second;
+    EXPECT_TRUE(by_others(1012, false));
+    EXPECT_FALSE(by_others(1012, true));
 }
 
 }  // namespace

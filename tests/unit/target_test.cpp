@@ -10,15 +10,61 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "machine/cores.hpp"
 #include "machine/storage.hpp"
 #include "target/worker.hpp"
 
+static std::atomic<int> synced = 0;
+
+/// In place of the C library's.
+extern "C" int fdatasync(int fd)
+{
+    ++synced;
+    return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
 namespace tapioca::target {
 namespace {
+
+TEST(Changes, AreNotedByTheClockOfTheFile)
+{
+    constexpr std::int64_t hour_ns = 3'600'000'000'000;
+    std::uint64_t when = 0;
+    auto const changes = std::make_shared<Changes>(&when, hour_ns, -1);
+    auto file = open_file("changes", Access::create);
+    ASSERT_TRUE(file);
+    (*file)->tell_changes(changes);
+    auto const before = now_ns();
+    std::byte const byte{1};
+    EXPECT_TRUE((*file)->write(0, std::span(&byte, 1)));
+    EXPECT_GE(when, before + hour_ns);
+    (*file)->tell_changes(nullptr);
+    when = 0;
+    EXPECT_TRUE((*file)->write(0, std::span(&byte, 1)));
+    EXPECT_EQ(when, 0U);
+}
+
+TEST(Changes, SurviveTheMachineWhereTheyMust)
+{
+    std::uint64_t when = 0;
+    int const fd = ::open("changes.log", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    Changes plain(&when, 0, -1);
+    Changes lasting(&when, 0, fd);
+    synced = 0;
+    plain.note();
+    EXPECT_EQ(synced, 0);
+    lasting.note();
+    EXPECT_EQ(synced, 1);
+    lasting.forget();
+    lasting.note();
+    EXPECT_EQ(synced, 2) << "the log was emptied, and the note with it";
+    ::close(fd);
+}
 
 TEST(FileTarget, WritesAndReadsVectorsBeyondTheSystemsLimit)
 {

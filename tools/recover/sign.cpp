@@ -13,11 +13,13 @@ Sign::Sign(stage::Descriptor const& marker, stage::Noted const& before, stage::F
     : marker_(marker), noted_{before.epoch, before.generation, stage::Noted::State::recovering, file}
 {
     (void)stage::forget_others(marker);
-    give(true);
+    give();
+    ahead_ns_ = stage::clock_ahead_ns(marker);
+    give();
     thread_ = std::thread([this] {
         using namespace std::chrono_literals;
         std::unique_lock lock(mutex_);
-        while (!ended_.wait_for(lock, 250ms, [this] { return end_; })) give(false);
+        while (!ended_.wait_for(lock, 250ms, [this] { return end_; })) give();
     });
 }
 
@@ -31,12 +33,14 @@ Sign::~Sign()
     thread_.join();
 }
 
-void Sign::give(bool durable)
+void Sign::give()
 {
     ++noted_.generation;
-    // Never earlier than what is known already, whatever the clocks say.
-    noted_.file.changed_ns = std::max(noted_.file.changed_ns, tapioca::target::now_ns());
-    (void)stage::note(marker_, noted_, durable);
+    // Never earlier than what is known already, whatever the clocks say. It survives the machine, as what was written
+    // may.
+    auto const now = tapioca::target::now_ns() + static_cast<std::uint64_t>(ahead_ns_);
+    noted_.file.changed_ns = std::max(noted_.file.changed_ns, now);
+    (void)stage::note(marker_, noted_, true);
 }
 
 }  // namespace recover

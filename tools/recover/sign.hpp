@@ -19,10 +19,11 @@ public:
     Sign& operator=(Sign const&) = delete;
 
 private:
-    void give(bool durable);
+    void give();
 
     tapioca::stage::Descriptor const& marker_;
     tapioca::stage::Noted noted_;
+    std::int64_t ahead_ns_ = 0;  ///< of the target's clock, which is the marker's
     std::mutex mutex_;
     std::condition_variable ended_;
     bool end_ = false;
