@@ -871,20 +871,18 @@ void many_files_with_few_descriptors()
     ::setrlimit(RLIMIT_NOFILE, &few);
     std::vector<MPI_File> files;
     for (int i = 0; i < 40; ++i) files.push_back(open_file("many " + std::to_string(i)));
-    for (unsigned turn = 0; turn < 2; ++turn)
-        for (unsigned i = 0; i < 40; ++i) {
-            write_at_all(files[i], rank * region, noise(1000, 2 * i + turn));
-            if (turn > 0) continue;
-            write_at(files[i], rank * region + 1000, noise(1000, 2 * i + 1));
-            right(MPI_File_sync(files[i]), "sync");
-        }
+    for (unsigned i = 0; i < 40; ++i) {
+        write_at_all(files[i], rank * region, noise(1000, i));
+        if (i % 10 == 0) right(MPI_File_sync(files[i]), "sync");
+        if (i < 20) write_at(files[i], rank * region + 1000, noise(1000, i));
+    }
     for (auto& file : files) right(MPI_File_close(&file), "close");
     ::setrlimit(RLIMIT_NOFILE, &before);
     MPI_Barrier(MPI_COMM_WORLD);
     for (unsigned i = 0; i < 40; ++i) {
         auto const name = "many " + std::to_string(i);
-        for (auto const at : {0, 1000})
-            require_part(read_file(name), rank * region + at, noise(1000, 2 * i + 1), "the contents of " + name);
+        require_part(read_file(name), rank * region, noise(1000, i), "the contents of " + name);
+        if (i < 20) require_part(read_file(name), rank * region + 1000, noise(1000, i), "what went through to " + name);
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0) std::filesystem::remove(name);
     }
