@@ -183,7 +183,6 @@ private:
     std::optional<Op> wanted_;
     Op op_ = Op::write;
     core::Status input_;  ///< the first thing wrong with what this rank supplied
-    bool told_ = false;   ///< the run failed to start since something was supplied
     std::unique_ptr<engine::Run> run_;
     std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     bool background_ = false;
