@@ -63,8 +63,19 @@ plan::Bids poll(comm::Team const& team, plan::Election const& election)
 
 FileState::~FileState()
 {
-    if (!open || forgotten_ || std::uncaught_exceptions() > 0) return;
-    std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+    if (!open || std::uncaught_exceptions() > 0) return;
+    if (!forgotten_)
+        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+    else if (staging && pool->team().rank() == 0)
+        std::fprintf(stderr, "tapioca: %s\n", never_closed(path).c_str());
+}
+
+std::string never_closed(std::string const& path)
+{
+    return fmt::format(
+        "{0}: was never closed: what was written since its last flush is in its log, and `tapioca log "
+        "recover {0}` brings it into the file",
+        path);
 }
 
 core::Status FileState::forgotten() const

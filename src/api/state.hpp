@@ -48,7 +48,7 @@ public:
     FileState() = default;
     FileState(FileState const&) = delete;
     FileState& operator=(FileState const&) = delete;
-    /// Complains of steps that were never run, if there was no close() to do it.
+    /// Complains of steps that were never run, if there was no close() to do it, and of a log that stays.
     ~FileState();
 
     std::shared_ptr<engine::Pool> pool;
@@ -122,6 +122,9 @@ private:
     core::Status forgotten_;
     pid_t const process_ = ::getpid();
 };
+
+/// What is told of a staged file for which MPI, or its life, ends before close().
+std::string never_closed(std::string const& path);
 
 class StepState {
 public:

@@ -306,8 +306,8 @@ void StepState::begin_run(bool background)
 
 bool StepState::progress()
 {
-    if (staged_) return true;
     file_->require_own("progress");
+    if (staged_) return true;
     if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
     return run_->advance(false);
 }
@@ -321,8 +321,8 @@ try {
 
 Moved StepState::end_run()
 {
-    if (staged_) return *std::exchange(staged_, std::nullopt);
     file_->require_own("wait");
+    if (staged_) return *std::exchange(staged_, std::nullopt);
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     file_->watch(background_ ? "wait" : "finish");
     auto& pool = *file_->pool;
