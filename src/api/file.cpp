@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "api/state.hpp"
+#include "core/output.hpp"
 #include "pattern/scale.hpp"
 
 namespace tapioca {
@@ -62,8 +63,19 @@ plan::Bids poll(comm::Team const& team, plan::Election const& election)
 
 FileState::~FileState()
 {
-    if (!open || forgotten_ || std::uncaught_exceptions() > 0) return;
-    std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+    if (!open || std::uncaught_exceptions() > 0) return;
+    if (!forgotten_)
+        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+    else if (staging && pool->team().rank() == 0)
+        std::fprintf(stderr, "tapioca: %s\n", never_closed(path).c_str());
+}
+
+std::string never_closed(std::string const& path)
+{
+    return fmt::format(
+        "{0}: was never closed: what was written since its last flush is in its log, and `tapioca log "
+        "recover {0}` brings it into the file",
+        path);
 }
 
 core::Status FileState::forgotten() const
@@ -73,11 +85,20 @@ core::Status FileState::forgotten() const
     return status;
 }
 
-void FileState::raise(std::string const& call, core::Failure const& failure) const
+namespace {
+
+[[noreturn]] void throw_error(std::string const& path, std::string const& call, core::Failure const& failure)
 {
     auto const who = failure.rank >= 0 ? fmt::format("rank {}: ", failure.rank) : std::string();
     throw Error(failure.code, failure.rank, failure.sys_errno, path,
-                fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text));
+                core::printable(fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text)));
+}
+
+}  // namespace
+
+void FileState::raise(std::string const& call, core::Failure const& failure) const
+{
+    throw_error(path, call, failure);
 }
 
 void FileState::lose(std::string const& call)
@@ -124,7 +145,9 @@ void FileState::require_same(std::string const& call, std::string const& what, s
     if (rank < 0) return;
     core::Status mine;
     if (team.rank() == rank) mine = core::fail(Errc::mismatch, fmt::format("{} is {}, unlike rank 0's", what, value));
-    raise_if(call, comm::agree(team.all(), mine));
+    auto const agreed = comm::agree(team.all(), mine);
+    auto const named = comm::broadcast(team.all(), path);  // ranks may be about to use different files
+    if (!agreed) throw_error(named, call, agreed.error());
 }
 
 std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pattern::Variables const& variables)

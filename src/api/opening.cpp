@@ -66,9 +66,20 @@ void set_aside(Options& options)
     options.check.reset();
 }
 
+/// What no file can be opened with. Ranks with other paths or modes than rank 0 hear of it in any case.
+core::Status check_arguments(FileState const& file)
+{
+    if (file.path.find('\0') != std::string::npos)
+        return core::fail(Errc::invalid_argument, "a zero byte in the path would cut it short");
+    for (auto const known : {Mode::read, Mode::create, Mode::update})
+        if (file.mode == known) return {};
+    return core::fail(Errc::invalid_argument, fmt::format("{} is no mode", static_cast<int>(file.mode)));
+}
+
 /// On rank 0: file and file system.
 core::Status open_first(FileState& file)
 {
+    if (auto status = check_arguments(file); !status) return status;
     while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
         auto const what = stage::what_to_do(file.place);
         if (stage::has_marker(file.place)) return core::fail(Errc::invalid_state, what);  // else it was just closed

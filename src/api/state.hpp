@@ -48,7 +48,7 @@ public:
     FileState() = default;
     FileState(FileState const&) = delete;
     FileState& operator=(FileState const&) = delete;
-    /// Complains of steps that were never run, if there was no close() to do it.
+    /// Complains of steps that were never run, if there was no close() to do it, and of a log that stays.
     ~FileState();
 
     std::shared_ptr<engine::Pool> pool;
@@ -123,6 +123,9 @@ private:
     pid_t const process_ = ::getpid();
 };
 
+/// What is told of a staged file for which MPI, or its life, ends before close().
+std::string never_closed(std::string const& path);
+
 class StepState {
 public:
     StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan);
@@ -183,7 +186,6 @@ private:
     std::optional<Op> wanted_;
     Op op_ = Op::write;
     core::Status input_;  ///< the first thing wrong with what this rank supplied
-    bool told_ = false;   ///< the run failed to start since something was supplied
     std::unique_ptr<engine::Run> run_;
     std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     bool background_ = false;

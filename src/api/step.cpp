@@ -56,7 +56,7 @@ StepState::~StepState()
 core::Status StepState::forgotten() const
 {
     bool const supplied = wanted_ || !input_;
-    if (!supplied || told_ || run_ || past_the_log_) return {};
+    if (!supplied || run_ || past_the_log_) return {};
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
         return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
@@ -67,7 +67,6 @@ core::Status StepState::forgotten() const
 
 void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
 {
-    told_ = false;
     auto const bad = [&](Errc code, std::string const& what) {
         core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
     };
@@ -233,7 +232,7 @@ try {
 } catch (std::bad_alloc const&) {
     lose("finish");  // in which the others wait
 } catch (Error const&) {
-    told_ = true;
+    if (!run_) forget();  // else they belong to the run that is under way
     throw;
 }
 
@@ -251,12 +250,8 @@ void StepState::begin_run(bool background)
     if (pool.abandoned()) file_->raise_if(background ? "start" : "finish", pool.lost());
     file_->watch(background ? "start" : "finish");
 
-    try {
-        if (start_staged()) return;
-    } catch (Error const&) {
-        forget();
-        throw;
-    }
+    file_->require_same("start", "the file", file_->path);
+    if (start_staged()) return;
     check_input();
     op_ = begin();
     try {
@@ -267,7 +262,6 @@ void StepState::begin_run(bool background)
     } catch (Error const&) {
         pool.all_began();
         (void)pool.agree({});  // all throw: nobody begins the next step before the last has heard of this one
-        forget();
         throw;
     }
 
@@ -312,8 +306,8 @@ void StepState::begin_run(bool background)
 
 bool StepState::progress()
 {
-    if (staged_) return true;
     file_->require_own("progress");
+    if (staged_) return true;
     if (!run_) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
     return run_->advance(false);
 }
@@ -327,8 +321,8 @@ try {
 
 Moved StepState::end_run()
 {
-    if (staged_) return *std::exchange(staged_, std::nullopt);
     file_->require_own("wait");
+    if (staged_) return *std::exchange(staged_, std::nullopt);
     if (!run_) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     file_->watch(background_ ? "wait" : "finish");
     auto& pool = *file_->pool;

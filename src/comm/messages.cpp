@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/team.hpp"
 #include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
@@ -107,8 +108,9 @@ std::optional<std::uint64_t> Messages::told(int tag)
 
 void Messages::drop()
 {
+    bool const active = mpi_is_active();  // else they went with MPI
     for (std::size_t i = 0; i < requests_.size(); ++i)
-        if (requests_[i] != MPI_REQUEST_NULL) {
+        if (active && requests_[i] != MPI_REQUEST_NULL) {
             if (kinds_[i] == Kind::receive) MPI_Cancel(&requests_[i]);
             MPI_Request_free(&requests_[i]);
         }

@@ -152,7 +152,8 @@ core::Status Pool::grow(machine::Mapping& mapping, std::uint64_t bytes)
     if (bytes <= mapping.bytes()) return {};
     meet();
     if (&mapping == &buffers_) window_.free();
-    mapping = machine::Mapping();  // nobody uses it between steps; given back first, so that both need not fit
+    mapping = machine::Mapping();         // nobody uses it between steps; given back first, so that both need not fit
+    (void)comm::agree(team_.node(), {});  // by every rank
     auto larger = share(team_.node(), *memory_, bytes);
     auto status = larger ? core::Status() : tl::unexpected(larger.error());
     if (several_nodes()) status = agree(status);  // else all ranks have the answer already
@@ -169,6 +170,7 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
     auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
     if (here > tier.mapping.bytes()) {
         tier.mapping = machine::Mapping();
+        (void)comm::agree(team_.node(), {});  // as above
         auto made = share(team_.node(), machine::make_tier(*tier.traits), here);
         if (made)
             tier.mapping = std::move(*made);

@@ -302,11 +302,7 @@ std::int64_t OpenFile::staged_end()
 
 void OpenFile::tell_unclosed()
 {
-    if (has_stage())
-        tell(
-            fmt::format("tapioca: {}: was never closed: what was written since its last flush is in its log, and "
-                        "`tapioca log recover {}` brings it into the file",
-                        path_, path_));
+    if (has_stage()) tell("tapioca: " + api::never_closed(path_));
 }
 
 }  // namespace tapioca::mpiio

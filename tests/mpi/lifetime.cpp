@@ -361,7 +361,7 @@ void forks()
     all.step = all.file->declare(blocks(MPI_COMM_WORLD));
     all.log = all.staged->declare(blocks(MPI_COMM_WORLD));
     all.log->write(0, data);
-    all.log->finish();
+    all.log->start();
     all.step->write(0, data);
     all.step->start();
     in_a_child([] {});
@@ -370,9 +370,12 @@ void forks()
         require(code_of([&] { (void)all.step->wait(); }) == Errc::invalid_state, "wait in a child");
         require(code_of([&] { all.file->close(); }) == Errc::invalid_state, "close in a child");
         require(code_of([&] { all.staged->flush(); }) == Errc::invalid_state, "flush in a child");
+        require(code_of([&] { (void)all.log->progress(); }) == Errc::invalid_state, "progress of a log in a child");
+        require(code_of([&] { (void)all.log->wait(); }) == Errc::invalid_state, "wait for a log in a child");
         require(code_of([&] { all.log->finish(); }) == Errc::invalid_state, "finish in a child");
         all = {};
     });
+    all.log->wait();
     all.step->wait();
     in_a_child([&] { all = {}; });
     all.file->close();
@@ -381,6 +384,49 @@ void forks()
     if (rank_in(MPI_COMM_WORLD) == 0) require_contents("forks", ranks);
     if (rank_in(MPI_COMM_WORLD) == 0) require_contents("forks.staged", ranks);
     all = {};
+    MPI_Finalize();
+}
+
+/// A step that nobody waits for, which is destroyed when MPI is no more.
+void started_and_left()
+{
+    MPI_Init(nullptr, nullptr);
+    static auto const data = letters(MPI_COMM_WORLD);
+    auto& all = lasting();
+    all.file = File::open(MPI_COMM_WORLD, "left", Mode::create, small_buffers());
+    all.step = all.file->declare(blocks(MPI_COMM_WORLD));
+    all.step->write(0, data);
+    all.step->start();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+
+/// The log stays, and rank 0 says so.
+void never_closed_staged()
+{
+    MPI_Init(nullptr, nullptr);
+    bool const first = rank_in(MPI_COMM_WORLD) == 0;
+    if (first) std::filesystem::remove_all("unclosed.staged.tapioca");  // of a run before
+    if (first) std::filesystem::remove_all("log");
+    if (first) std::filesystem::create_directory("log");
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto const said = "said" + std::to_string(rank_in(MPI_COMM_WORLD));
+    require(std::freopen(said.c_str(), "w", stderr), "the standard error into a file");
+    {
+        auto options = small_buffers();
+        options.stage = "ssd:" + std::filesystem::absolute("log").string();
+        auto file = File::open(MPI_COMM_WORLD, "unclosed.staged", Mode::create, options);
+        auto step = file.declare(blocks(MPI_COMM_WORLD));
+        auto const data = letters(MPI_COMM_WORLD);
+        step.write(0, data);
+        step.finish();
+    }
+    std::fflush(stderr);
+    std::string line;
+    std::getline(std::ifstream(said), line);
+    bool const told = line.find("unclosed.staged: was never closed: ") != std::string::npos;
+    if (told != first) std::printf("FAILED: said: \"%s\"\n", line.c_str());
+    if (told != first) std::abort();
     MPI_Finalize();
 }
 
@@ -434,6 +480,8 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"outlives_mpi", outlives_mpi},
     {"has_one_watchdog", has_one_watchdog},
     {"never_closed", never_closed},
+    {"never_closed_staged", never_closed_staged},
+    {"started_and_left", started_and_left},
     {"freed_communicator", freed_communicator},
     {"several_communicators", several_communicators},
     {"thread_multiple", thread_multiple},

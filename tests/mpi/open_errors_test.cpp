@@ -1,5 +1,6 @@
 // Files that cannot be opened, settings that cannot be, and ranks that disagree.
 #include <cstdlib>
+#include <filesystem>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +39,22 @@ TEST(Open, NamesWhatIsMissing)
     EXPECT_EQ(error.code, Errc::not_found);
     EXPECT_EQ(error.sys_errno, ENOTDIR);
     EXPECT_EQ(open_error("", Mode::create).sys_errno, ENOENT);
+    expect_next_file_works(scratch);
+}
+
+TEST(Open, RefusesPathsAndModesThatAreNone)
+{
+    Scratch const scratch;
+    auto const cut_short = scratch.path("file") + std::string("\0x", 2);
+    auto error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, cut_short, Mode::create); });
+    EXPECT_EQ(error.code, Errc::invalid_argument);
+    expect_parts(error.text, {"open: rank 0: ", "file\\x00x: a zero byte in the path would cut it short"});
+    error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("file"), static_cast<Mode>(7)); });
+    EXPECT_EQ(error.code, Errc::invalid_argument);
+    expect_parts(error.text, {"7 is no mode"});
+    EXPECT_FALSE(std::filesystem::exists(scratch.path("file")));
+    error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("a\nb"), Mode::read); });
+    expect_parts(error.text, {"a\\x0ab"});  // one line, whatever the name
     expect_next_file_works(scratch);
 }
 

@@ -151,7 +151,10 @@ TEST(UnderWay, OneStepAtATimeAndNoCloseBeforeWait)
         expect_parts(error.text, {"tapioca: " + name + ": ", "under way", "wait()"});
     }
     EXPECT_EQ(step.wait().bytes, 10'000U);
-    EXPECT_EQ(second.finish().bytes, 10'000U) << "what was supplied before is still there";
+    auto const error = same_error_on_all_ranks([&] { second.finish(); });
+    expect_parts(error.text, {"variable 0 (10000 bytes) was never supplied"});  // the start that threw has let go of it
+    second.write(0, data);
+    EXPECT_EQ(second.finish().bytes, 10'000U);
     file.close();
     second_file.close();
     EXPECT_TRUE(contents(scratch.path("file")) == contents(scratch.path("second")));
@@ -339,6 +342,52 @@ TEST(Forgotten, FinishAndCloseAreMissedByTheFileItself)
     expect_parts(testing::internal::GetCapturedStderr(), {"tapioca: " + scratch.path("file") +
                                                           ": variable 0 of a step was supplied, and finish() was never "
                                                           "called, nor was close()\n"});
+    expect_next_file_works(scratch);
+}
+
+TEST(Retarget, AStepOfAClosedFileGoesOnWithOtherData)
+{
+    Scratch const scratch;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create);
+    Pattern pattern;
+    pattern.add({{rank() * 100, 100}});
+    auto step = file.declare(pattern);
+    file.close();
+    std::vector<std::byte> old(100, std::byte{1});
+    step.write(0, old);
+    auto const error = same_error_on_all_ranks([&] { step.finish(); });
+    EXPECT_EQ(error.code, Errc::invalid_state);
+    old.assign(100, std::byte{2});  // its buffer may be used again
+    auto next = File::open(MPI_COMM_WORLD, scratch.path("next"), Mode::create);
+    step.retarget(next);
+    std::vector<std::byte> const fresh(100, std::byte{3});
+    step.write(0, fresh);
+    EXPECT_EQ(step.finish().bytes, 100U);
+    next.close();
+    auto const written = contents(scratch.path("next"));
+    EXPECT_EQ(std::count(written.begin(), written.end(), std::byte{3}), 100 * ranks());
+}
+
+TEST(Retarget, OneRankThatForgetsItIsFoundByTheCheck)
+{
+    if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
+    Scratch const scratch;
+    Options options;
+    options.check = true;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    auto next = File::open(MPI_COMM_WORLD, scratch.path("next"), Mode::create, options);
+    Pattern pattern;
+    pattern.add({{rank() * 100, 100}});
+    auto step = file.declare(pattern);
+    if (rank() != 1) step.retarget(next);
+    std::vector<std::byte> const data(100);
+    step.write(0, data);
+    auto const error = same_error_on_all_ranks([&] { step.finish(); });
+    EXPECT_EQ(error.code, Errc::mismatch);
+    EXPECT_EQ(error.rank, 1);
+    expect_parts(error.text, {"the file is ", "unlike rank 0's"});
+    file.close();
+    next.close();
     expect_next_file_works(scratch);
 }
 
