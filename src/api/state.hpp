@@ -1,9 +1,11 @@
 // What stands behind File and Step.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 
 #include "api/staging.hpp"
 #include "engine/pool.hpp"
+#include "pattern/read_once.hpp"
 #include "plan/plan.hpp"
 #include "settings/settings.hpp"
 #include "target/identity.hpp"
@@ -167,6 +170,7 @@ private:
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
+    [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
 
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
@@ -193,6 +197,8 @@ private:
     double inside_ = 0;
 
     std::vector<std::uint64_t> received_;
+    std::map<std::size_t, pattern::ReadOnce>
+        read_once_;  ///< of the variables that overlap themselves, once they are read
 };
 
 /// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
