@@ -15,6 +15,7 @@
 #include <tapioca/tapioca.hpp>
 
 #include "api/staging.hpp"
+#include "core/forks.hpp"
 #include "engine/pool.hpp"
 #include "pattern/read_once.hpp"
 #include "plan/plan.hpp"
@@ -104,7 +105,7 @@ public:
     [[noreturn]] void lose(std::string const& call);
     /// True in a process that was forked from the one that opened the file. It has no part in the exchange with the
     /// other ranks, and none of the threads: nothing here may be used or destroyed there.
-    [[nodiscard]] bool forked() const { return ::getpid() != process_; }
+    [[nodiscard]] bool forked() const { return core::forks() != forks_; }
     /// Throws in such a process. Local.
     void require_own(char const* call) const;
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
@@ -123,7 +124,7 @@ private:
     target::Identity expected_;
     bool emptied_ = false;
     core::Status forgotten_;
-    pid_t const process_ = ::getpid();
+    unsigned const forks_ = core::forks();
 };
 
 class StepState {
