@@ -64,7 +64,7 @@ Pool::~Pool()
     // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
     if (abandoned()) window_.tear();
     team_holder_->keep();
-    new machine::Mapping(std::move(buffers_));
+    buffers_.leave();
     (void)tally_.release();
     (void)agreement_.release();
 }
@@ -193,7 +193,9 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
+    if (--open_files_ > 0) return;
+    window_.free();                     // no epoch is open: one-sided data moves within wait() only
+    if (abandoned()) buffers_.leave();  // nobody will use them again, but for MPI
 }
 
 void Pool::watch(double seconds, char const* call, std::string const& file)

@@ -206,6 +206,35 @@ TEST(Memory, OfAProcessStaysBelowItsCapOnAnyNumberOfNodes)
     }
 }
 
+TEST(Memory, OfAbandonedStepsIsGivenBack)
+{
+    Scratch const scratch;
+    Part const part(4);
+    if (part.comm() == MPI_COMM_NULL) return;
+    for (auto const* const transport : {"p2p", "rma"}) {
+        Options options;
+        options.direct = Direct::never;
+        options.ranks_per_node = 2;
+        options.transport = transport;
+        auto const data = stream(1, 1 * MiB);
+        auto const abandon_one = [&] {
+            auto file = File::open(part.comm(), scratch.path("file"), Mode::create, options);
+            auto const pattern = pattern_of(Kind::in_turn, 4, 1, 1 * MiB);
+            {
+                auto step = file.declare(pattern);
+                step.write(0, std::span(data).first(MiB / 1000 * 1000));
+                step.start();
+                EXPECT_GT(shared_bytes(), 256 * KiB);
+            }
+            EXPECT_NE(caught([&] { file.close(); }).code, Errc::ok);
+        };
+        for (int i = 0; i < 10; ++i) {
+            abandon_one();
+            EXPECT_LE(shared_bytes(), 64 * KiB) << "after " << i + 1 << " by " << transport;
+        }
+    }
+}
+
 TEST(Memory, FollowsTheData)
 {
     Scratch const scratch;
