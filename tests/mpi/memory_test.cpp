@@ -188,6 +188,7 @@ TEST(Memory, OfAProcessStaysBelowItsCapOnAnyNumberOfNodes)
         for (auto const& [kind, variables] :
              {std::pair(Kind::in_turn, 1), std::pair(Kind::in_turn, 100), std::pair(Kind::pieces, 1),
               std::pair(Kind::parts, 100), std::pair(Kind::parts, 2500), std::pair(Kind::same, 1)}) {
+            if (variables == 2500 && size > 16) continue;  // is refused: where they stand takes more than that
             Part const part(size);
             if (part.comm() == MPI_COMM_NULL) continue;
             Options options;
