@@ -1,9 +1,11 @@
 // What stands behind File and Step.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,7 +15,9 @@
 #include <tapioca/tapioca.hpp>
 
 #include "api/staging.hpp"
+#include "core/forks.hpp"
 #include "engine/pool.hpp"
+#include "pattern/read_once.hpp"
 #include "plan/plan.hpp"
 #include "settings/settings.hpp"
 #include "target/identity.hpp"
@@ -101,7 +105,7 @@ public:
     [[noreturn]] void lose(std::string const& call);
     /// True in a process that was forked from the one that opened the file. It has no part in the exchange with the
     /// other ranks, and none of the threads: nothing here may be used or destroyed there.
-    [[nodiscard]] bool forked() const { return ::getpid() != process_; }
+    [[nodiscard]] bool forked() const { return core::forks() != forks_; }
     /// Throws in such a process. Local.
     void require_own(char const* call) const;
     /// Throws unless the file is open. Local; the same on all ranks, since close() is collective.
@@ -120,7 +124,7 @@ private:
     target::Identity expected_;
     bool emptied_ = false;
     core::Status forgotten_;
-    pid_t const process_ = ::getpid();
+    unsigned const forks_ = core::forks();
 };
 
 /// What is told of a staged file for which MPI, or its life, ends before close().
@@ -170,6 +174,7 @@ private:
     [[nodiscard]] bool does_io() const;
     void check_input();
     void prepare(bool background);
+    [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
 
     std::shared_ptr<FileState> file_;
     pattern::Variables variables_;
@@ -195,6 +200,8 @@ private:
     double inside_ = 0;
 
     std::vector<std::uint64_t> received_;
+    std::map<std::size_t, pattern::ReadOnce>
+        read_once_;  ///< of the variables that overlap themselves, once they are read
 };
 
 /// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:

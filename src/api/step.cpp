@@ -236,6 +236,14 @@ try {
     throw;
 }
 
+/// Of a variable, for this run.
+std::span<pattern::Layout const> StepState::layouts(std::size_t var)
+{
+    if (op_ == Op::write || !variables_[var]->layered()) return variables_[var]->layouts();
+    auto const at = read_once_.try_emplace(var, *variables_[var]).first;
+    return {&at->second.layout(), 1};
+}
+
 void StepState::begin_run(bool background)
 {
     file_->require_open("start");
@@ -285,7 +293,7 @@ void StepState::begin_run(bool background)
     work.tracks.reserve(variables_.size());
     if (!work.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
-            for (auto const& layout : variables_[var]->layouts()) work.tracks.push_back({&layout, data_[var], var});
+            for (auto const& layout : layouts(var)) work.tracks.push_back({&layout, data_[var], var});
     if (does_io()) {
         work.target = file_->target();
         work.target_status = file_->target_status();
@@ -341,6 +349,8 @@ Moved StepState::end_run()
     }
     auto const times = run_->times();
     received_ = run_->received();
+    if (op_ == Op::read && status)
+        for (auto const& [var, once] : read_once_) received_[var] = once.spread(data_[var], received_[var]);
     run_.reset();
     pool.in_flight = false;
     forget();

@@ -17,9 +17,25 @@ constexpr std::size_t to_line(std::size_t bytes)
 }
 
 /// Counters of one rank, one per partition, on cache lines of its own.
-std::size_t row_of(int lanes)
+std::size_t row_of(std::size_t lanes)
 {
-    return to_line(static_cast<std::size_t>(lanes) * sizeof(Counter)) / sizeof(Counter);
+    return to_line(lanes * sizeof(Counter)) / sizeof(Counter);
+}
+
+// A lane: how far it is drained, on a line of its own; what was touched in each buffer; the slots.
+std::size_t touched_at()
+{
+    return line;
+}
+
+std::size_t slots_at(std::size_t buffers)
+{
+    return touched_at() + to_line(buffers * sizeof(Counter));
+}
+
+std::size_t lane_step(std::size_t buffers)
+{
+    return slots_at(buffers) + to_line(buffers * sizeof(Exchange::Slot));
 }
 
 void raise(Counter& counter, std::uint64_t ticket)
@@ -46,31 +62,36 @@ struct alignas(line) Exchange::Cell {
     alignas(line) std::byte mail[2][most_mail];
 };
 
-struct alignas(line) Exchange::Lane {
-    alignas(line) Counter drained;
-    alignas(line) Counter touched[most_buffers];
-    alignas(line) Slot slots[most_buffers];
-};
-
-std::size_t Exchange::bytes(int ranks, int lanes)
+std::size_t Exchange::bytes(int ranks)
 {
     auto const n = static_cast<std::size_t>(ranks);
-    return sizeof(Header) + n * sizeof(Cell) + static_cast<std::size_t>(lanes) * sizeof(Lane) +
-           2 * n * row_of(lanes) * sizeof(Counter) + to_line(n * most_buffers * sizeof(Block));
+    return sizeof(Header) + n * sizeof(Cell) + to_line(n * most_buffers * sizeof(Block));
 }
 
-Exchange::Exchange(std::byte* memory, int ranks, int rank, int lanes)
-    : ranks_(ranks), rank_(rank), lane_count_(lanes), row_(row_of(lanes))
+std::size_t Exchange::lane_bytes(int ranks, Lanes const& lanes)
+{
+    return lanes.count * lane_step(lanes.buffers) +
+           2 * static_cast<std::size_t>(ranks) * row_of(lanes.count) * sizeof(Counter);
+}
+
+Exchange::Exchange(std::byte* memory, int ranks, int rank) : ranks_(ranks), rank_(rank)
 {
     // Zeroed memory is a valid state of all of these: lock-free atomics and plain integers.
     auto const n = static_cast<std::size_t>(ranks);
     auto const take = [&memory](std::size_t bytes) { return std::exchange(memory, memory + bytes); };
     header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
     cells_ = reinterpret_cast<Cell*>(take(n * sizeof(Cell)));
-    lanes_ = reinterpret_cast<Lane*>(take(static_cast<std::size_t>(lanes) * sizeof(Lane)));
-    filled_ = reinterpret_cast<Counter*>(take(n * row_ * sizeof(Counter)));
-    taken_ = reinterpret_cast<Counter*>(take(n * row_ * sizeof(Counter)));
     blocks_ = reinterpret_cast<Block*>(take(n * most_buffers * sizeof(Block)));
+}
+
+void Exchange::use_lanes(std::byte* memory, Lanes const& lanes)
+{
+    lanes_ = lanes;
+    row_ = row_of(lanes.count);
+    lane_memory_ = memory;
+    auto* const rows = memory + lanes.count * lane_step(lanes.buffers);
+    filled_ = reinterpret_cast<Counter*>(rows);
+    taken_ = filled_ + static_cast<std::size_t>(ranks_) * row_;
 }
 
 Exchange::Cell& Exchange::cell(int rank) const
@@ -118,17 +139,19 @@ std::uint64_t Exchange::least_taken(std::size_t partition) const
 
 Exchange::Slot& Exchange::slot(std::size_t partition, std::size_t buffer) const
 {
-    return lanes_[partition].slots[buffer];
+    auto* const lane = lane_memory_ + partition * lane_step(lanes_.buffers);
+    return reinterpret_cast<Slot*>(lane + slots_at(lanes_.buffers))[buffer];
 }
 
 Counter& Exchange::drained(std::size_t partition) const
 {
-    return lanes_[partition].drained;
+    return *reinterpret_cast<Counter*>(lane_memory_ + partition * lane_step(lanes_.buffers));
 }
 
 Counter& Exchange::touched(std::size_t partition, std::size_t buffer) const
 {
-    return lanes_[partition].touched[buffer];
+    auto* const lane = lane_memory_ + partition * lane_step(lanes_.buffers);
+    return reinterpret_cast<Counter*>(lane + touched_at())[buffer];
 }
 
 Counter& Exchange::claimed() const
@@ -143,7 +166,7 @@ void Exchange::raise_claimed(std::uint64_t ticket)
 
 void Exchange::raise_drained(std::size_t partition, std::uint64_t ticket)
 {
-    raise(lanes_[partition].drained, ticket);
+    raise(drained(partition), ticket);
 }
 
 Exchange::Block& Exchange::block(std::size_t slot) const
@@ -244,7 +267,7 @@ std::uint64_t Exchange::activity() const
         sum += c.arrived.load(std::memory_order_relaxed) + c.consumed.load(std::memory_order_relaxed) +
                c.beats.load(std::memory_order_relaxed);
     }
-    for (int lane = 0; lane < lane_count_; ++lane) sum += lanes_[lane].drained.load(std::memory_order_relaxed);
+    for (std::size_t lane = 0; lane < lanes_.count; ++lane) sum += drained(lane).load(std::memory_order_relaxed);
     return sum;
 }
 

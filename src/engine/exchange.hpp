@@ -47,10 +47,24 @@ public:
         Counter reply;    ///< reading: bytes asked for
     };
 
-    static std::size_t bytes(int ranks, int lanes);
-    /// `memory` is zeroed, shared by all ranks, aligned to a cache line, and outlives this. There is a lane for every
-    /// partition.
-    Exchange(std::byte* memory, int ranks, int rank, int lanes);
+    static std::size_t bytes(int ranks);
+    /// `memory` is zeroed, shared by all ranks, aligned to a cache line, and outlives this.
+    Exchange(std::byte* memory, int ranks, int rank);
+
+    /// How many partitions there are counters for, and how many buffers of each.
+    struct Lanes {
+        std::size_t count = 0;
+        std::size_t buffers = 0;
+        [[nodiscard]] bool hold(Lanes const& needed) const
+        {
+            return needed.count <= count && needed.buffers <= buffers;
+        }
+    };
+    static std::size_t lane_bytes(int ranks, Lanes const& lanes);
+    /// From now on the counters of the partitions are in `memory`, which is like that of the constructor. All of them
+    /// begin at 0, and so must the tickets. Between steps, on all ranks.
+    void use_lanes(std::byte* memory, Lanes const& lanes);
+    [[nodiscard]] Lanes const& lanes() const { return lanes_; }
 
     [[nodiscard]] int ranks() const { return ranks_; }
     [[nodiscard]] int rank() const { return rank_; }
@@ -129,7 +143,6 @@ public:
 private:
     struct Header;
     struct Cell;
-    struct Lane;
 
     void post(std::span<std::byte const> mail);
     [[nodiscard]] bool all_arrived() const;
@@ -141,15 +154,15 @@ private:
 
     int ranks_;
     int rank_;
-    int lane_count_;
     std::uint64_t posts_ = 0;
     Header* header_;
     Cell* cells_;
-    Lane* lanes_;
-    Counter* filled_;
-    Counter* taken_;
-    std::size_t row_;  ///< counters of a rank in filled_ and taken_
     Block* blocks_;
+    Lanes lanes_;
+    std::byte* lane_memory_ = nullptr;
+    Counter* filled_ = nullptr;
+    Counter* taken_ = nullptr;
+    std::size_t row_ = 0;  ///< counters of a rank in filled_ and taken_
 };
 
 }  // namespace tapioca::engine

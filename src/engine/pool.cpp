@@ -10,16 +10,6 @@
 
 namespace tapioca::engine {
 
-namespace {
-
-/// On one node a rank aggregates at most one partition of the node's; on several any rank of them may.
-int lanes_of(comm::Team const& team)
-{
-    return team.nodes().size() == 1 ? team.node_size() : std::min(team.size(), plan::most_partitions);
-}
-
-}  // namespace
-
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, std::shared_ptr<Pool>* elsewhere)
 {
     auto const kept = comm::Kept::pool;
@@ -32,7 +22,7 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, 
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
     auto memory = std::move(*machine::make_tier({"dram", "dram", {}, {}, {}, {}, {}, {}}));
-    auto control = share(team->node(), *memory, Exchange::bytes(team->node_size(), lanes_of(*team)));
+    auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
     std::shared_ptr<Pool> pool(new Pool(std::move(team), cores, std::move(memory), std::move(*control)));
@@ -50,7 +40,7 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
       cores_(cores),
       memory_(std::move(memory)),
       control_(std::move(control)),
-      exchange_(control_.data(), team_.node_size(), team_.node_rank(), lanes_of(team_)),
+      exchange_(control_.data(), team_.node_size(), team_.node_rank()),
       worker_(cores,
               [this] {
                   exchange_.abandon(0, {Errc::memory, team_.rank()});
@@ -60,7 +50,6 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
       messages_(team_.all()),
       net_{&messages_, nullptr, tally_.get(), team_.my_node()}
 {
-    tickets.lanes.resize(static_cast<std::size_t>(lanes_of(team_)), 0);
     patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
     if (several_nodes())
         patience_.poll = [this] { return poll(); };
@@ -75,7 +64,7 @@ Pool::~Pool()
     // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
     if (abandoned()) window_.tear();
     team_holder_->keep();
-    new machine::Mapping(std::move(buffers_));
+    buffers_.leave();
     (void)tally_.release();
     (void)agreement_.release();
 }
@@ -89,7 +78,7 @@ std::uint64_t Pool::fixed_bytes() const
         most = std::max(most, ranks.size());
     }
     // The same on all ranks: that of the largest node, shared by the ranks of the smallest.
-    auto const exchange = Exchange::bytes(static_cast<int>(most), lanes_of(team_));
+    auto const exchange = Exchange::bytes(static_cast<int>(most));
     return exchange / fewest + 16 * static_cast<std::uint64_t>(team_.size());
 }
 
@@ -113,13 +102,15 @@ bool Pool::holds(Site const& site, Surroundings const& around, bool one_sided) c
 {
     for (std::size_t tier = 0; tier < site.tiers().size(); ++tier)
         if (!around.tiers[tier].holds(site.tiers()[tier])) return false;
-    return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() && (!one_sided || window_.open());
+    return site.bytes() <= buffers_.bytes() && site.map_bytes() <= maps_.bytes() &&
+           exchange_.lanes().hold(site.lanes()) && (!one_sided || window_.open());
 }
 
 core::Status Pool::prepare(Site const& site, Surroundings& around, bool threaded, bool needs_worker)
 {
     auto status = grow(buffers_, site.bytes());
     if (status) status = grow(maps_, site.map_bytes());
+    if (status) status = grow(site.lanes());
     for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
         status = grow(around.tiers[tier], site.tiers()[tier]);
     if (!status || !threaded) return status;
@@ -161,6 +152,20 @@ core::Status Pool::grow(machine::Mapping& mapping, std::uint64_t bytes)
     return status;
 }
 
+core::Status Pool::grow(Exchange::Lanes needed)
+{
+    if (exchange_.lanes().hold(needed)) return {};
+    needed.count = std::max(needed.count, exchange_.lanes().count);
+    needed.buffers = std::max(needed.buffers, exchange_.lanes().buffers);
+    exchange_.use_lanes(nullptr, {});
+    counters_ = machine::Mapping();
+    auto const status = grow(counters_, Exchange::lane_bytes(team_.node_size(), needed));
+    if (!status) return status;
+    exchange_.use_lanes(counters_.data(), needed);
+    tickets.lanes.assign(needed.count, 0);
+    return {};
+}
+
 /// Only nodes with buffers on the tier take part in making them.
 core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 {
@@ -190,7 +195,9 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 
 void Pool::closed()
 {
-    if (--open_files_ == 0) window_.free();  // no epoch is open: one-sided data moves within wait() only
+    if (--open_files_ > 0) return;
+    window_.free();                     // no epoch is open: one-sided data moves within wait() only
+    if (abandoned()) buffers_.leave();  // nobody will use them again, but for MPI
 }
 
 void Pool::watch(double seconds, char const* call, std::string const& file)

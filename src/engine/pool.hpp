@@ -95,6 +95,7 @@ private:
     Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
          machine::Mapping control);
     core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
+    core::Status grow(Exchange::Lanes needed);
     core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
     /// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
     std::uint64_t poll();
@@ -109,6 +110,7 @@ private:
     cpu_set_t cores_;
     std::unique_ptr<machine::Tier> memory_;
     machine::Mapping control_;
+    machine::Mapping counters_;  ///< of the partitions
     machine::Mapping buffers_;
     machine::Mapping maps_;
     std::vector<std::pair<Wish, std::shared_ptr<Surroundings>>> surroundings_;  ///< a few at most

@@ -30,7 +30,7 @@ struct Track {
 struct Tickets {
     std::uint64_t step = 0;
     std::uint64_t read = 0;
-    std::vector<std::uint64_t> lanes;  ///< per partition
+    std::vector<std::uint64_t> lanes;  ///< per partition; of no fewer than the exchange has
 
     /// What the next step starts from, after one with this schedule: through lanes, or through the ring of a node
     /// that reads.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/exchange.hpp"
 #include "plan/plan.hpp"
 
 namespace tapioca::engine {
@@ -21,6 +22,11 @@ public:
     using OnTier = std::vector<std::uint64_t>;
     [[nodiscard]] std::vector<OnTier> const& tiers() const { return tiers_; }
     [[nodiscard]] std::uint64_t map_bytes() const { return map_bytes_; }
+    /// Partitions, and buffers of each, that the exchange counts for.
+    [[nodiscard]] Exchange::Lanes lanes() const
+    {
+        return {static_cast<std::size_t>(route_->aggregators), static_cast<std::size_t>(route_->buffers)};
+    }
 
     [[nodiscard]] bool is_home(std::size_t partition) const { return map_at_[partition] != nowhere; }
     /// The tier that holds a partition's buffers, counted from 1; 0: ordinary memory.

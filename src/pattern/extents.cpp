@@ -97,10 +97,12 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
     if (entries.empty()) return Variable({}, 0);
 
     std::vector<Layout> layouts;
+    bool layered = false;
     if (!ascending_and_disjoint(entries)) {
         auto sorted = entries;
         sort_by_offset(sorted);
         if (!ascending_and_disjoint(sorted)) {
+            layered = true;
             for (auto& layer : separate(entries)) {
                 sort_by_offset(layer);
                 layer.shrink_to_fit();
@@ -114,7 +116,9 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
     } else {
         layouts.push_back({0, 0, {}, std::move(entries)});
     }
-    return {std::move(layouts), bytes};
+    Variable variable(std::move(layouts), bytes);
+    variable.layered_ = layered;
+    return variable;
 }
 
 }  // namespace tapioca::pattern

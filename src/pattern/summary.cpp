@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/units.hpp"
+#include "pattern/read_once.hpp"
 
 namespace tapioca::pattern {
 
@@ -94,6 +95,7 @@ Summary summarise(Variables const& variables)
         summary.bytes += variable->bytes();
         summary.most_bookkeeping_bytes += variable->bookkeeping_bytes();
         summary.most_layouts += variable->layouts().size();
+        if (variable->layered()) summary.most_bookkeeping_bytes += ReadOnce::most_bytes(*variable);
         for (auto const& layout : variable->layouts()) {
             summary.begin = std::min(summary.begin, Cursor(layout).position());
             summary.end = std::max(summary.end, layout.end());

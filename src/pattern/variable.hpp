@@ -33,6 +33,8 @@ public:
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     /// The subarray that it was made from, if it was.
     [[nodiscard]] Subarray const* declared() const { return declared_.get(); }
+    /// True if its own extents overlap, and are spread over layouts for that reason: lists without dimensions.
+    [[nodiscard]] bool layered() const { return layered_; }
     [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
 
 private:
@@ -41,6 +43,7 @@ private:
     core::Status status_;
     std::vector<Layout> layouts_;
     std::uint64_t bytes_ = 0;
+    bool layered_ = false;
     std::shared_ptr<Subarray const> declared_;
 };
 

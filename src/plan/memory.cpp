@@ -43,11 +43,23 @@ std::uint64_t tracks_of(Job const& job)
     return std::max<std::uint64_t>({1, job.pattern.most_layouts, job.pattern.most_variables});
 }
 
-/// What a stray entry takes.
-std::uint64_t stray_of(Job const& job, Route const& route)
+/// What the stray entries of a rank in one round take: all that it has there, which is more than the round where its
+/// own extents overlap.
+std::uint64_t strays_of(Job const& job, Route const& route)
 {
-    auto const bytes = std::min(route.round_bytes, job.pattern.most_bytes);
-    return bytes + bytes / 8 + core::KiB;
+    auto const& pattern = job.pattern;
+    auto const layers = pattern.most_layouts - std::min(pattern.most_layouts, pattern.most_variables) + 1;
+    auto const bytes = std::min(core::multiply(route.round_bytes, layers), pattern.most_bytes);
+    return bytes + bytes / 8 + layers * core::KiB;
+}
+
+/// From how many ranks such entries may be with an aggregator. Together they fill its buffers, unless ranks overlap:
+/// then each may have a whole round on its way.
+std::uint64_t strays_here(Job const& job, Route const& route)
+{
+    auto const ranks = static_cast<std::uint64_t>(job.ranks);
+    auto const range = static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin);
+    return job.pattern.bytes > range ? ranks : std::min(static_cast<std::uint64_t>(route.buffers), ranks);
 }
 
 std::uint64_t crossing_bytes(Job const& job, Route const& route, bool reading)
@@ -62,8 +74,7 @@ std::uint64_t crossing_bytes(Job const& job, Route const& route, bool reading)
     bytes += (partitions * buffers * (reading ? 2 : 1) + 2 * nodes) * message_bytes;
     auto const asked = partitions * buffers;
     if (reading) return bytes + asked_bytes * (asked + std::min(asked * tracks_of(job), job.pattern.most_pieces));
-    auto const stray = stray_of(job, route);
-    bytes += stray + std::min(buffers, static_cast<std::uint64_t>(job.ranks)) * stray;
+    bytes += (1 + strays_here(job, route)) * strays_of(job, route);
     if (route.round_bytes >= apart_bytes) bytes += buffers * route.round_bytes;
     return bytes;
 }
@@ -195,7 +206,15 @@ std::uint64_t private_bytes(Job const& job, Route const& route, bool reading)
     auto const cursors =
         (partitioned ? static_cast<std::uint64_t>(route.aggregators) : 1) * (job.nodes > 1 && reading ? 2 : 1);
     bytes += tracks * (track_bytes + cursor_bytes * cursors);
-    return job.nodes > 1 ? bytes + crossing_bytes(job, route, reading) : bytes;
+    auto const ranks = static_cast<std::uint64_t>(job.ranks);
+    return bytes + (job.nodes > 1 ? crossing_bytes(job, route, reading) : counter_bytes(route, ranks) / ranks);
+}
+
+std::uint64_t counter_bytes(Route const& route, std::uint64_t ranks)
+{
+    auto const partitions = static_cast<std::uint64_t>(route.aggregators);
+    auto const buffers = static_cast<std::uint64_t>(route.buffers);
+    return partitions * (64 + align(8 * buffers) + align(32 * buffers)) + 2 * ranks * align(8 * partitions);
 }
 
 Shared shared_bytes(Route const& route, Nodes const& nodes)
@@ -224,6 +243,7 @@ Shared shared_bytes(Route const& route, Nodes const& nodes)
     for (std::size_t node = 0; node < nodes.size(); ++node) {
         shared.segment_bytes = std::max(shared.segment_bytes, used[node] + slots[node]);
         shared.map_bytes = std::max(shared.map_bytes, mapped[node]);
+        shared.counter_bytes = std::max(shared.counter_bytes, counter_bytes(route, nodes[node].size()));
         shared.slot_bytes = std::max(shared.slot_bytes, (slots[node] + nodes[node].size() - 1) / nodes[node].size());
     }
     return shared;
@@ -234,25 +254,34 @@ Taken taken(Job const& job, Route const& route, Nodes const& nodes, bool reading
     auto const shared = shared_bytes(route, nodes);
     std::size_t fewest = nodes[0].size();
     for (auto const& ranks : nodes) fewest = std::min(fewest, ranks.size());
+    auto const counters = (shared.counter_bytes + fewest - 1) / fewest;
     auto const even = (shared.segment_bytes + shared.map_bytes + fewest - 1) / fewest;
-    return {private_bytes(job, route, reading), std::max(even, shared.aggregator_bytes + shared.slot_bytes)};
+    return {private_bytes(job, route, reading), std::max(even, shared.aggregator_bytes + shared.slot_bytes) + counters};
 }
 
-std::uint64_t room_of(Job const& job)
+std::uint64_t free_of(Job const& job)
 {
     if (!job.machine) return UINT64_MAX;
     auto least = UINT64_MAX;
     for (std::size_t tier = 0; tier < job.machine->tiers.size(); ++tier)
         for (auto const& free : job.free_bytes)
             if (job.machine->tiers[tier].kind == "dram") least = std::min(least, free[tier]);
-    return least == UINT64_MAX ? least : least / 4 * 3;  // others take some, too, and files may lie there
+    return least;
+}
+
+std::uint64_t room_of(Job const& job)
+{
+    auto const free = free_of(job);
+    return free == UINT64_MAX ? free : free / 4 * 3;  // others take some, too, and files may lie there
 }
 
 core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
                  Taken const& other)
 {
     auto const cap = job.options.memory.value_or(UINT64_MAX);
-    auto const room = room_of(job);
+    bool const asked = job.options.buffersize || job.options.buffers;
+    auto const free = free_of(job);
+    auto const room = asked ? free : room_of(job);
     auto const wanted = route.round_bytes;
     auto const wanted_buffers = route.buffers;
     route.network.stray_bytes = job.options.memory ? 0 : stray_bytes;
@@ -264,8 +293,8 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
         return needs() <= limit;
     };
     auto const shared = [&] {
-        auto const [segment_bytes, map_bytes, aggregator_bytes, slot_bytes] = shared_bytes(route, nodes);
-        return segment_bytes + map_bytes;
+        auto const all = shared_bytes(route, nodes);
+        return all.segment_bytes + all.map_bytes + all.counter_bytes;
     };
     auto const process = [&] {
         auto const [own, shared_part] = taken(job, route, nodes, reading);
@@ -286,12 +315,12 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
         to_shrink("TAPIOCA_MEMORY", cap);
     }
     if (shared() <= room) return {};
-    // Sizes that were asked for stay as they are.
-    if (!fits(shared, room, !job.options.buffersize && !job.options.buffers))
+    // Sizes that were asked for stay as they are, and need not leave anything to others.
+    if (!fits(shared, room, !asked) && shared() > free)
         return core::fail(Errc::memory,
-                          fmt::format("crossing {} nodes needs {} of shared memory on a node, of which {} may be "
-                                      "taken: lower TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR",
-                                      nodes.size(), core::format_bytes(shared()), core::format_bytes(room)));
+                          fmt::format("crossing {} nodes needs {} of shared memory on a node, of which {} are "
+                                      "free: lower TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR",
+                                      nodes.size(), core::format_bytes(shared()), core::format_bytes(free)));
     to_shrink("what is free", room);
     return {};
 }

@@ -13,10 +13,14 @@ std::uint64_t private_bytes(Job const& job, Route const& route, bool reading);
 struct Shared {
     std::uint64_t segment_bytes = 0;     ///< of the fullest node, and the same on all
     std::uint64_t map_bytes = 0;         ///< likewise
+    std::uint64_t counter_bytes = 0;     ///< likewise
     std::uint64_t aggregator_bytes = 0;  ///< the most that is there for one aggregator
     std::uint64_t slot_bytes = 0;        ///< the most for a rank's share of what its node sends
 };
 Shared shared_bytes(Route const& route, Nodes const& nodes);
+
+/// The counters of the route's partitions that a node with so many ranks shares.
+std::uint64_t counter_bytes(Route const& route, std::uint64_t ranks);
 
 /// What a process takes for a route: for itself, and of what the ranks of its node share.
 struct Taken {
@@ -31,7 +35,9 @@ Taken taken(Job const& job, Route const& route, Nodes const& nodes, bool reading
 core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
                  Taken const& other);
 
-/// What of ordinary memory a node's buffers may take; UINT64_MAX if that is not known.
+/// What a node has of ordinary memory for buffers, on the node with least; and what of it buffers of a size that nobody
+/// asked for may take. UINT64_MAX if that is not known.
+std::uint64_t free_of(Job const& job);
 std::uint64_t room_of(Job const& job);
 
 }  // namespace tapioca::plan

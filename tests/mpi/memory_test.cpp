@@ -1,5 +1,7 @@
 // TAPIOCA_MEMORY is kept, and memory follows the data: measured, not asked of the plan. What the library allocates goes
 // through this program's operator new; what the ranks of a node share is mapped from files whose names tell so.
+// MEMORY_BYTES is what a rank has where memory follows the data, MEMORY_RANKS_PER_NODE how many ranks pretend to be a
+// node, 0: as they are. With 32 ranks and more there are more figures: mpiexec -n 32 memory_test.
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -64,6 +66,12 @@ namespace {
 constexpr std::int64_t KiB = 1024;
 constexpr std::int64_t MiB = 1024 * KiB;
 
+std::int64_t number(char const* variable, std::int64_t otherwise)
+{
+    auto const* const text = std::getenv(variable);
+    return text ? std::atoll(text) : otherwise;
+}
+
 /// Bytes of this process's mappings of the library's memory files.
 std::int64_t shared_bytes()
 {
@@ -98,6 +106,7 @@ enum class Kind {
     in_turn,  ///< blocks of 1000 bytes, rank by rank
     pieces,   ///< of 24 bytes at unequal distances
     parts,    ///< one stretch each
+    same,     ///< all ranks have the same 64 KiB, over and over
 };
 
 /// `bytes` of each rank in `variables` variables.
@@ -107,6 +116,8 @@ Pattern pattern_of(Kind kind, int size, int variables, std::int64_t bytes)
     auto const each = bytes / variables;
     for (std::int64_t v = 0; v < variables; ++v) {
         auto const begin = v * each * size * 2;
+        if (kind == Kind::same)
+            pattern.add(std::vector<Extent>(static_cast<std::size_t>(each / (64 * KiB)), {begin, 64 * KiB}));
         if (kind == Kind::parts) pattern.add({{begin + rank() * each, each}});
         if (kind == Kind::in_turn) {
             auto const blocks = std::max<std::int64_t>(1, each / 1000);
@@ -133,7 +144,8 @@ Used use(MPI_Comm comm, std::string const& path, Kind kind, int variables, std::
 {
     int size = 1;
     MPI_Comm_size(comm, &size);
-    options.ranks_per_node = 1;
+    if (auto const per_node = static_cast<int>(number("MEMORY_RANKS_PER_NODE", 1)); per_node > 0)
+        options.ranks_per_node = per_node;
     auto const pattern = pattern_of(kind, size, variables, bytes);
     std::vector<std::vector<std::byte>> data;
     for (int v = 0; v < variables; ++v) {
@@ -162,7 +174,7 @@ Used use(MPI_Comm comm, std::string const& path, Kind kind, int variables, std::
         used.own = most_live_bytes - before;
         file.close();
     }
-    EXPECT_TRUE(back == data);
+    EXPECT_TRUE(back == data || kind == Kind::same) << "every rank has its own bytes where all write";
     std::int64_t mine[2] = {used.own, used.shared};
     MPI_Allreduce(MPI_IN_PLACE, mine, 2, MPI_INT64_T, MPI_MAX, comm);
     return {mine[0], mine[1]};
@@ -175,13 +187,15 @@ TEST(Memory, OfAProcessStaysBelowItsCapOnAnyNumberOfNodes)
         if (size > ranks()) break;
         for (auto const& [kind, variables] :
              {std::pair(Kind::in_turn, 1), std::pair(Kind::in_turn, 100), std::pair(Kind::pieces, 1),
-              std::pair(Kind::parts, 100), std::pair(Kind::parts, 2500)}) {
+              std::pair(Kind::parts, 100), std::pair(Kind::parts, 2500), std::pair(Kind::same, 1)}) {
+            if (variables == 2500 && size > 16) continue;  // is refused: where they stand takes more than that
             Part const part(size);
             if (part.comm() == MPI_COMM_NULL) continue;
             Options options;
             options.direct = Direct::never;
             options.memory = 8 * MiB;
-            auto const used = use(part.comm(), scratch.path("file"), kind, variables, 512 * KiB, options);
+            auto const used = use(part.comm(), scratch.path("file"), kind, variables,
+                                  (kind == Kind::same ? 1024 : 512) * KiB, options);
             EXPECT_LE(used.own + used.shared, 8 * MiB)
                 << size << " nodes, kind " << static_cast<int>(kind) << ", " << variables << " variables";
             if (rank() == 0)
@@ -193,6 +207,35 @@ TEST(Memory, OfAProcessStaysBelowItsCapOnAnyNumberOfNodes)
     }
 }
 
+TEST(Memory, OfAbandonedStepsIsGivenBack)
+{
+    Scratch const scratch;
+    Part const part(4);
+    if (part.comm() == MPI_COMM_NULL) return;
+    for (auto const* const transport : {"p2p", "rma"}) {
+        Options options;
+        options.direct = Direct::never;
+        options.ranks_per_node = 2;
+        options.transport = transport;
+        auto const data = stream(1, 1 * MiB);
+        auto const abandon_one = [&] {
+            auto file = File::open(part.comm(), scratch.path("file"), Mode::create, options);
+            auto const pattern = pattern_of(Kind::in_turn, 4, 1, 1 * MiB);
+            {
+                auto step = file.declare(pattern);
+                step.write(0, std::span(data).first(MiB / 1000 * 1000));
+                step.start();
+                EXPECT_GT(shared_bytes(), 256 * KiB);
+            }
+            EXPECT_NE(caught([&] { file.close(); }).code, Errc::ok);
+        };
+        for (int i = 0; i < 10; ++i) {
+            abandon_one();
+            EXPECT_LE(shared_bytes(), 64 * KiB) << "after " << i + 1 << " by " << transport;
+        }
+    }
+}
+
 TEST(Memory, FollowsTheData)
 {
     Scratch const scratch;
@@ -200,10 +243,12 @@ TEST(Memory, FollowsTheData)
         Part const part(ranks());
         Options options;
         options.direct = Direct::never;
-        auto const used = use(part.comm(), scratch.path("file"), kind, 1, 4 * KiB, options);
-        EXPECT_LE(used.shared, 10 * KiB * ranks() + 192 * KiB) << "kind " << static_cast<int>(kind);
+        auto const bytes = number("MEMORY_BYTES", 4 * KiB);
+        auto const used = use(part.comm(), scratch.path("file"), kind, 1, bytes, options);
+        auto const bound = bytes == 4 * KiB ? 5 * KiB * ranks() + 256 * KiB : INT64_MAX;
+        EXPECT_LE(used.shared, bound) << "kind " << static_cast<int>(kind);
         if (rank() == 0)
-            std::printf("  %d nodes, kind %d: %lld KiB and %lld KiB shared\n", ranks(), static_cast<int>(kind),
+            std::printf("  %d ranks, kind %d: %lld KiB and %lld KiB shared\n", ranks(), static_cast<int>(kind),
                         static_cast<long long>(used.own / KiB), static_cast<long long>(used.shared / KiB));
     }
 }

@@ -350,7 +350,7 @@ void Program::forget_wait(Step& step, Job const& job)
     if (code != Errc::ok) return model_.write(job, seed_, run, 0, true);
     code = call("close", [&] { file_->close(); });
     EXPECT_EQ(code, Errc::invalid_state) << "closed with a step under way";
-    if (!several_nodes_ && random_.chance(20)) {  // abandoned ones between nodes keep their memory for good
+    if (!several_nodes_ && random_.chance(20)) {  // abandoned ones between nodes keep a communicator for good
         abandoned_ = true;
         steps_.pop_back();
         return model_.write(job, seed_, run, 0, true);

@@ -80,15 +80,19 @@ private:
     std::unique_ptr<std::byte, Free> data_;
 };
 
+inline engine::Exchange::Lanes lanes_of(int ranks)
+{
+    return {static_cast<std::size_t>(ranks), engine::most_buffers};
+}
+
 /// One rank: its exchange, its drain thread and where its tickets stand.
 class Seat {
 public:
-    Seat(Memory const& control, Memory const& buffers, Memory const& maps, int ranks, int rank)
-        : exchange(control.data(), ranks, rank, ranks),
-          worker(machine::allowed_cores(), [] { std::abort(); }),
-          rank_(rank)
+    Seat(Memory const& control, Memory const& counters, Memory const& buffers, Memory const& maps, int ranks, int rank)
+        : exchange(control.data(), ranks, rank), worker(machine::allowed_cores(), [] { std::abort(); }), rank_(rank)
     {
         patience.crowded = true;
+        exchange.use_lanes(counters.data(), lanes_of(ranks));
         tickets.lanes.resize(static_cast<std::size_t>(ranks), 0);
         place = {&exchange, buffers.data(), maps.data(), &worker, &patience, rank, nullptr};
         launched = worker.launch();
@@ -159,13 +163,14 @@ inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::functio
             buffers = std::max(buffers, site.bytes());
             maps = std::max(maps, site.map_bytes());
         }
-    Memory const control(engine::Exchange::bytes(ranks, ranks));
+    Memory const control(engine::Exchange::bytes(ranks));
+    Memory const counters(engine::Exchange::lane_bytes(ranks, lanes_of(ranks)));
     Memory const buffer_memory(buffers);
     Memory const map_memory(maps);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
-            Seat seat(control, buffer_memory, map_memory, ranks, rank);
+            Seat seat(control, counters, buffer_memory, map_memory, ranks, rank);
             body(seat, rank);
         });
     for (auto& thread : threads) thread.join();

@@ -329,35 +329,49 @@ TEST(Connect, KeepsTheMemoryCapOrSaysThatItCannot)
     EXPECT_GT(refused, 0);
 }
 
-/// A rank a node, each with `bytes`, in blocks of `block` in turn; with so much free on a node.
-Plan by_default(int nodes, std::int64_t bytes, std::int64_t block, std::uint64_t free)
+std::uint64_t all_shared(Route const& route, NodeRanks const& nodes)
 {
-    Options options;
+    auto const shared = shared_bytes(route, nodes);
+    return shared.segment_bytes + shared.map_bytes + shared.counter_bytes;
+}
+
+NodeRanks equal_nodes(int nodes, int per_node)
+{
+    NodeRanks each(static_cast<std::size_t>(nodes));
+    for (int r = 0; r < nodes * per_node; ++r) each[static_cast<std::size_t>(r / per_node)].push_back(r);
+    return each;
+}
+
+/// Ranks with `bytes` each, in blocks of `block` in turn; with so much free on a node.
+Plan by_default(int nodes, std::int64_t bytes, std::int64_t block, std::uint64_t free, Options options = {},
+                int per_node = 1)
+{
     options.direct = Direct::never;
     Job job;
     std::vector<pattern::Variables> ranks;
-    for (int r = 0; r < nodes; ++r) {
+    auto const all = nodes * per_node;
+    for (int r = 0; r < all; ++r) {
         Pattern pattern;
-        pattern.add(Subarray{{bytes / block, nodes * block}, {0, r * block}, {bytes / block, block}, {}, 1, 0});
+        pattern.add(Subarray{{bytes / block, all * block}, {0, r * block}, {bytes / block, block}, {}, 1, 0});
         ranks.push_back(pattern.all());
         job.pattern.add(pattern::summarise(ranks.back()));
     }
     job.storage = machine::storage_profile("tmpfs");
     job.options = options;
-    job.ranks = job.nodes = nodes;
+    job.ranks = all;
+    job.nodes = nodes;
     job.cores = 4;
     job.machine = test::flat_machine(nodes);
     job.free_bytes = {{free}};
     auto plan = make(job, {});
     EXPECT_TRUE(plan);
     auto const unit = plan->write.unit;
-    NodeRanks each;
-    for (int r = 0; r < nodes; ++r) each.push_back({r});
+    auto const each = equal_nodes(nodes, per_node);
     auto const weigh = [&](auto const& cuts) {
         std::vector<Weight> weights;
         for (int node = 0; node < nodes; ++node) {
             pattern::Scale scale(cuts, unit);
-            scale.add(ranks[static_cast<std::size_t>(node)]);
+            for (int const r : each[static_cast<std::size_t>(node)]) scale.add(ranks[static_cast<std::size_t>(r)]);
             auto const here = weights_of(node, scale.weights(), each.size());
             weights.insert(weights.end(), here.begin(), here.end());
         }
@@ -366,10 +380,8 @@ Plan by_default(int nodes, std::int64_t bytes, std::int64_t block, std::uint64_t
     connect(*plan, each, {weigh, all_bids});
     EXPECT_TRUE(plan->write.feasible) << plan->write.feasible.error().text;
     EXPECT_TRUE(plan->read.feasible) << plan->read.feasible.error().text;
-    for (auto const* const route : {&plan->write, &plan->read}) {
-        auto const shared = shared_bytes(*route, each);
-        EXPECT_LE(shared.segment_bytes + shared.map_bytes, free / 4 * 3);
-    }
+    for (auto const* const route : {&plan->write, &plan->read})
+        EXPECT_LE(all_shared(*route, each), options.buffersize ? free : free / 4 * 3);
     return *plan;
 }
 
@@ -380,12 +392,15 @@ TEST(Connect, MemoryFollowsTheData)
         for (int const nodes : {4, 16, 64, 128}) {
             auto const plan = by_default(nodes, 4096, block, plenty);
             for (auto const* const route : {&plan.write, &plan.read}) {
-                auto const shared = shared_bytes(*route, NodeRanks(static_cast<std::size_t>(nodes), {0}));
-                EXPECT_LE(shared.segment_bytes + shared.map_bytes, 600'000U) << nodes << " nodes, blocks of " << block;
+                EXPECT_LE(all_shared(*route, equal_nodes(nodes, 1)), 600'000U)
+                    << nodes << " nodes, blocks of " << block;
                 EXPECT_LE(route->aggregators, std::max(1, nodes / 16));
                 EXPECT_LE(route->buffers, 2);
             }
         }
+    auto const many = by_default(128, 4096, 1024, plenty, {}, 16);
+    for (auto const* const route : {&many.write, &many.read})
+        EXPECT_LE(all_shared(*route, equal_nodes(128, 16)), 850'000U) << "16 ranks a node";
     // With more data everything is as large as ever.
     auto const plan = by_default(16, 8 * one_MiB, 4096, plenty);
     EXPECT_EQ(plan.write.aggregators, 16);
@@ -400,6 +415,39 @@ TEST(Connect, SizesAreByWhatIsFree)
             auto const plan = by_default(8, 8 * one_MiB, block, free * one_MiB);
             EXPECT_EQ(plan.write.aggregators, 8);
         }
+}
+
+/// What nobody asked for leaves a quarter to others; what somebody asked for is refused only if it does not fit.
+TEST(Connect, SizesThatWereAskedForMayTakeAllThatIsFree)
+{
+    auto const options = across_nodes(4, one_MiB, "p2p");
+    auto const nodes = equal_nodes(4, 1);
+    auto const plenty = by_default(4, 8 * one_MiB, 4096, std::uint64_t{1} << 36, options);
+    auto const needed = std::max(all_shared(plenty.write, nodes), all_shared(plenty.read, nodes));
+    auto const tight = by_default(4, 8 * one_MiB, 4096, needed + 4096, options);
+    for (auto const& [route, as] : {std::pair(&tight.write, &plenty.write), std::pair(&tight.read, &plenty.read)}) {
+        EXPECT_EQ(route->round_bytes, as->round_bytes);
+        EXPECT_EQ(route->buffers, as->buffers);
+        EXPECT_EQ(route->network.slot_bytes, as->network.slot_bytes);
+    }
+}
+
+/// A rank has a whole round on its way for each of its layers, and so has every rank where ranks overlap.
+TEST(Connect, OverlappingWritesAreCountedForEveryLayer)
+{
+    Job job;
+    for (int r = 0; r < 8; ++r) {
+        Pattern pattern;
+        pattern.add(std::vector<Extent>(10, {0, 100'000}));
+        job.pattern.add(pattern::summarise(pattern.all()));
+    }
+    job.ranks = job.nodes = 8;
+    Route route;
+    route.way = Way::aggregated;
+    route.aggregators = 1;
+    route.buffers = 2;
+    route.round_bytes = 65536;
+    EXPECT_GE(private_bytes(job, route, false), 9U * 10 * 65536);
 }
 
 TEST(Connect, WhoHasWhatTakesRoomByTheNodesNotByTheirSquare)

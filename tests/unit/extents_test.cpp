@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pattern/read_once.hpp"
 #include "support/layouts.hpp"
 
 namespace tapioca::pattern {
@@ -128,6 +129,52 @@ TEST(Extents, OverlappingOnesTakeAtMost32BytesEachToo)
     std::vector<Extent> extents;
     for (std::int64_t i = 0; i < n; ++i) extents.push_back({(i % 35'000) * 64, 1 + i % 60});
     EXPECT_LE(Variable::from_extents(0, extents).bookkeeping_bytes(), 32 * n);
+}
+
+/// What a reader of `extents` gets of a file of `file_bytes` bytes, whose byte i is i % 251 + 1; and how much.
+void expect_read(std::vector<Extent> const& extents, std::int64_t file_bytes)
+{
+    std::vector<std::byte> expected;
+    std::uint64_t received = 0;
+    for (auto const& [offset, length] : extents)
+        for (auto at = offset; at < offset + length; ++at) {
+            expected.push_back(at < file_bytes ? static_cast<std::byte>(at % 251 + 1) : std::byte{0});
+            received += at < file_bytes ? 1 : 0;
+        }
+    auto const variable = Variable::from_extents(0, extents);
+    ASSERT_TRUE(variable.layered());
+    ReadOnce const once(variable);
+    std::vector<std::byte> found(expected.size());
+    std::uint64_t read = 0;
+    std::int64_t before = -1;
+    for (auto const& place : test::places(once.layout())) {
+        EXPECT_GT(place.file, before) << "every byte once, in order";
+        before = place.file;
+        if (place.file >= file_bytes) continue;
+        found[static_cast<std::size_t>(place.buffer)] = static_cast<std::byte>(place.file % 251 + 1);
+        ++read;
+    }
+    EXPECT_EQ(once.spread(found.data(), read), received);
+    EXPECT_TRUE(found == expected);
+    EXPECT_LE(once.layout().pieces(), static_cast<std::int64_t>(extents.size()));
+    EXPECT_LT(once.copies(), extents.size());
+}
+
+TEST(Extents, AreReadInOneLayerHoweverTheyOverlap)
+{
+    expect_read({{0, 10}, {0, 10}, {0, 10}}, 100);
+    expect_read({{0, 10}, {5, 10}, {12, 20}, {0, 1}, {3, 40}}, 20);
+    expect_read({{0, 10}, {5, 10}}, 0);
+    std::mt19937 random(9);
+    for (int i = 0; i < 600; ++i) {
+        std::vector<Extent> extents{{7, 3}, {8, 5}};
+        for (auto n = pick(random, 1, 20); n > 0; --n) extents.push_back({pick(random, 0, 60), pick(random, 0, 30)});
+        expect_read(extents, pick(random, 0, 100));
+    }
+    std::vector<Extent> const same(1000, {64, 8});
+    EXPECT_EQ(Variable::from_extents(0, same).layouts().size(), 1000U) << "writing takes a layer each";
+    EXPECT_EQ(ReadOnce(Variable::from_extents(0, same)).layout().pieces(), 1);
+    EXPECT_FALSE(Variable::from_extents(0, std::vector<Extent>{{5, 5}, {0, 5}}).layered());
 }
 
 void expect_refused(std::vector<Extent> const& extents, std::vector<std::string> const& parts)

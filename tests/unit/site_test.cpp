@@ -99,10 +99,21 @@ TEST(Site, NothingOverlapsOnAnyNodeAndAllHaveTheSameSize)
     }
 }
 
-/// With the exchange: a rank each on 128 nodes takes less than 1 MB where it has little to do.
+/// Sixteen ranks on each of 128 nodes with little to do take less than 1 MB of a node: nothing of the exchange grows
+/// with the ranks of the job, and its counters with the partitions alone.
 TEST(Site, TheExchangeOfManyNodesIsSmall)
 {
-    EXPECT_LE(Exchange::bytes(1, 128), 400'000U);
+    std::mt19937_64 random(11);
+    auto route = random_route(random, 128, 8);
+    route.buffers = 2;
+    EXPECT_LE(Exchange::bytes(16) + Exchange::lane_bytes(16, Site(route, 0).lanes()), 120'000U);
+    for (int trial = 0; trial < 100; ++trial) {
+        route = random_route(random, 4, static_cast<std::size_t>(pick(random, 1, 40)));
+        auto const ranks = static_cast<int>(pick(random, 1, 20));
+        EXPECT_EQ(plan::counter_bytes(route, static_cast<std::uint64_t>(ranks)),
+                  Exchange::lane_bytes(ranks, Site(route, 0).lanes()))
+            << "as the plan has it";
+    }
 }
 
 TEST(Site, AFeederKnowsWhereItsDataGoesOnTheAggregatorsNode)

@@ -81,6 +81,15 @@ void Mapping::unlink()
     locked_ = -1;
 }
 
+void Mapping::leave()
+{
+    unlink();
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (data_) (void)::mmap(data_, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0);  // else it stays as it is
+    data_ = nullptr;
+    bytes_ = 0;
+}
+
 core::Status Mapping::flush() const
 {
     if (data_ && ::msync(data_, bytes_, MS_SYNC) != 0)

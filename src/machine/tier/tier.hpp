@@ -52,6 +52,9 @@ public:
     [[nodiscard]] std::uint64_t inode() const { return inode_; }
     /// Nobody else will attach: the file's name is removed. The memory stays until all have unmapped it.
     void unlink();
+    /// Gives the memory back and keeps its addresses, for good: whoever may still read and write there finds private
+    /// memory of no content, which takes nothing until it is touched.
+    void leave();
     /// memFlush: what was written is in the tier (on an ssd: on the device).
     core::Status flush() const;
 
