@@ -14,6 +14,8 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, 
 {
     auto const kept = comm::Kept::pool;
     if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Pool>(comm::attached(comm, kept))) {
+        if (existing->forks_ != core::forks())
+            return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");
         if (!existing->abandoned()) return existing;
         if (!elsewhere) comm::detach(comm, kept);  // those who have not heard of it yet come here, too
     }

@@ -7,6 +7,7 @@
 #include "comm/team.hpp"
 #include "comm/watchdog.hpp"
 #include "comm/window.hpp"
+#include "core/forks.hpp"
 #include "engine/run.hpp"
 #include "engine/share.hpp"
 #include "engine/surroundings.hpp"
@@ -120,6 +121,7 @@ private:
     int least_cores_;
     bool spare_core_;
     int open_files_ = 0;
+    unsigned const forks_ = core::forks();
     std::uint16_t opening_ = 0;  ///< files that were opened so far, or begun to be
 
     // on several nodes

@@ -373,6 +373,8 @@ void forks()
         require(code_of([&] { (void)all.log->progress(); }) == Errc::invalid_state, "progress of a log in a child");
         require(code_of([&] { (void)all.log->wait(); }) == Errc::invalid_state, "wait for a log in a child");
         require(code_of([&] { all.log->finish(); }) == Errc::invalid_state, "finish in a child");
+        require(code_of([&] { (void)File::open(MPI_COMM_WORLD, "child", Mode::create); }) == Errc::invalid_state,
+                "open in a child");
         all = {};
     });
     all.log->wait();
