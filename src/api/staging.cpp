@@ -170,15 +170,12 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
 
 /// Staged files that this process has open.
 std::atomic<int> open_files = 0;
-/// From the first to behind the last byte of a write that has several pieces. Nothing of one that has not: that needs
-/// no lock, as it needs none with the MPI library.
-std::pair<std::int64_t, std::int64_t> range_of_pieces(stage::Stage::Write const& write)
+/// From the first to behind the last byte.
+std::pair<std::int64_t, std::int64_t> range_of(stage::Stage::Write const& write)
 {
-    auto const& layouts = write.variable.layouts();
-    if (layouts.size() == 1 && layouts[0].pieces() == 1) return {0, 0};
     auto begin = pattern::no_offset;
     std::int64_t end = 0;
-    for (auto const& layout : layouts) {
+    for (auto const& layout : write.variable.layouts()) {
         if (layout.pieces() == 0) continue;
         begin = std::min(begin, layout.base + layout.entries.front().offset);
         end = std::max(end, layout.end());
@@ -353,9 +350,12 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     auto* const target = file_.target();
     if (!target) return file_.target_status();
     core::Status status;
-    auto const [begin, end] = range_of_pieces(write);
-    target::RangeLock const lock(*target, begin, end);
-    for (auto const& layout : write.variable.layouts()) {
+    auto const& layouts = write.variable.layouts();
+    bool const one_piece = layouts.size() == 1 && layouts[0].pieces() == 1;
+    auto const [begin, end] = range_of(write);
+    // One piece needs no lock, as it needs none with the MPI library.
+    target::RangeLock const lock(*target, begin, one_piece ? begin : end);
+    for (auto const& layout : layouts) {
         pattern::Cursor cursor(layout);
         for (pattern::Run run; cursor.next(pattern::no_offset, run);)
             for (std::int64_t i = 0; i < run.count && status; ++i)
@@ -382,9 +382,21 @@ void Staging::note_failure(core::Status const& status)
     core::keep_first(failed_, status);
 }
 
+/// What can never get into the file must not get into the log, where it would keep all else from being flushed.
+core::Status Staging::check_reach(stage::Stage::Write const& write)
+{
+    auto const end = range_of(write).second;
+    if (end <= reach_) return {};
+    auto* const target = file_.target();
+    if (!target) return file_.target_status();
+    reach_ = std::min(target::longest_file(target::descriptor(*target)), stage::longest_file);
+    return end <= reach_ ? core::Status() : core::fail_errno(EFBIG, fmt::format("a write that ends at byte {}", end));
+}
+
 core::Status Staging::write(stage::Stage::Write const& write)
 {
-    auto status = stage_.write(write);
+    auto status = check_reach(write);
+    if (status) status = stage_.write(write);
     warn_if_full();
     if (write.collective) core::keep_first(failed_, status);
     return status;

@@ -69,6 +69,7 @@ private:
     [[nodiscard]] bool overflows() const;
     core::Status rest();
     core::Status tell_failures();
+    core::Status check_reach(stage::Stage::Write const& write);
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
 
@@ -83,6 +84,7 @@ private:
     core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush
     bool removed_ = false;  ///< the log's files are gone
     std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
+    std::int64_t reach_ = INT32_MAX;           ///< any file can become so long
     std::uint64_t flushes_ = 0;
     std::uint64_t drained_bytes_ = 0;  ///< by the agent
     double creating_ = 0;

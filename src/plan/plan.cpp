@@ -162,6 +162,15 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
     auto const least = striped ? full_round : std::min(least_round, full_round);
     route.round_bytes = job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least, full_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
+    // All that a partition may have, wherever the step is shifted to.
+    auto const all = round_up(
+        static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin) + static_cast<std::uint64_t>(route.unit),
+        std::max(block(job), static_cast<std::uint64_t>(route.unit)));
+    if (job.options.buffersize && route.round_bytes > all) {
+        route.notes.push_back(fmt::format("buffers cut from {} to {}: there is no more data",
+                                          core::format_bytes(route.round_bytes), core::format_bytes(all)));
+        route.round_bytes = all;
+    }
     if (job.nodes > 1 && route.round_bytes > most_network_round) {
         route.notes.push_back("between nodes a buffer has at most 512 MiB");
         route.round_bytes = most_network_round;

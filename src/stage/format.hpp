@@ -71,6 +71,9 @@ struct Counters {
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 
+/// No request may reach further.
+inline constexpr std::int64_t longest_file = (std::int64_t{1} << 62) - 1;
+
 inline constexpr char const* meta_magic = "TAPIMETA";
 inline constexpr char const* data_magic = "TAPIDATA";
 

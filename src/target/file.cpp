@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -273,6 +274,23 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     }
     (void)::fcntl(fd, F_SETFL, flags & O_ACCMODE);
     return std::make_unique<File>(fd);
+}
+
+std::int64_t longest_file(int fd)
+{
+    auto most = INT64_MAX;
+    if (::lseek(fd, most, SEEK_SET) < 0 && ::lseek(fd, 0, SEEK_SET) == 0) {
+        std::int64_t fits = 0;  // nothing here uses the descriptor's own place, which cannot be moved further than that
+        while (most - fits > 1) {
+            auto const middle = fits + (most - fits) / 2;
+            (::lseek(fd, middle, SEEK_SET) == middle ? fits : most) = middle;
+        }
+        most = fits;
+    }
+    rlimit limit = {};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(most))
+        most = static_cast<std::int64_t>(limit.rlim_cur);
+    return most;
 }
 
 core::Status make_empty(int fd)

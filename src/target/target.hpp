@@ -55,6 +55,9 @@ enum class Access { create, update, read };
 /// A file reached with pread and pwrite. Only `Access::create` makes it, and none empties it.
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access);
 
+/// How long a file can become, as far as its file system and this process's limits tell.
+std::int64_t longest_file(int fd);
+
 /// Takes all bytes from a plain file; others have none to take.
 core::Status make_empty(int fd);
 

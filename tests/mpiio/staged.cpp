@@ -862,6 +862,26 @@ void handed_over_keeps_its_place()
     }
 }
 
+/// A write where no file can have bytes is that call's error, and all others get into the file.
+void too_far()
+{
+    auto file = open_file("too far");
+    auto const bytes = noise(100'000, 5);
+    auto const size = static_cast<int>(bytes.size());
+    for (auto const far : {MPI_Offset{1} << 62, (MPI_Offset{1} << 62) + 12'345}) {
+        write_at(file, rank * region, bytes);
+        auto const code = MPI_File_write_at(file, far, bytes.data(), size, MPI_BYTE, MPI_STATUS_IGNORE);
+        require(code != MPI_SUCCESS, "a write at 2^62");
+        write_at(file, rank * region + size, bytes);
+    }
+    close_file(file);
+    auto const found = read_file("too far");
+    require_part(found, rank * region, bytes, "what was written before");
+    require_part(found, rank * region + size, bytes, "what was written after");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::filesystem::remove("too far");
+}
+
 /// Files that are open at once, each with a log, in a process that may have few descriptors.
 void many_files_with_few_descriptors()
 {
@@ -1074,6 +1094,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"one_file_for_each_alone", one_file_for_each_alone},
     {"shared_pointer_while_draining", shared_pointer_while_draining},
     {"handed_over_keeps_its_place", handed_over_keeps_its_place},
+    {"too_far", too_far},
     {"many_files_with_few_descriptors", many_files_with_few_descriptors},
     {"reads_begun_in_any_order", reads_begun_in_any_order},
     {"strided_reads_take_few_calls", strided_reads_take_few_calls},

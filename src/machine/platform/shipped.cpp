@@ -41,6 +41,9 @@ fs::path shipped_directory()
 
 core::Result<std::string> read_text(std::string const& path)
 {
+    std::error_code ignored;
+    if (fs::is_fifo(path, ignored) || fs::is_socket(path, ignored))
+        return core::fail(Errc::setting, fmt::format("platform file {}: not a file that can be read twice", path));
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen(path.c_str(), "rb"), &std::fclose);
     if (!file) return core::fail_errno(errno, "platform file " + path);
     std::string text;
