@@ -53,7 +53,8 @@ core::Result<Mapped> map_all(int file, std::string const& path)
 
 /// The log's image and, with `data`, what its entries name. Null if it is of another job, which left it beside the
 /// target.
-core::Result<std::shared_ptr<Content::Log>> Content::look_into(Held held, Place const& place, bool data)
+core::Result<std::shared_ptr<Content::Log>> Content::look_into(Held held, Place const& place, bool data,
+                                                               std::uint64_t begin)
 {
     auto log = std::make_shared<Log>();
     log->place = place;
@@ -63,7 +64,7 @@ core::Result<std::shared_ptr<Content::Log>> Content::look_into(Held held, Place 
     auto meta = map_all(held.meta, place.meta());
     if (!meta) return tl::unexpected(meta.error());
     log->meta = std::move(*meta);
-    auto image = Image::of(log->meta.span(), counted ? counters.meta_end : UINT64_MAX);
+    auto image = Image::of(log->meta.span(), counted ? counters.meta_end : UINT64_MAX, begin);
     if (!image) return core::fail(image.error().code, place.meta() + ": " + image.error().text);
     log->image = std::move(*image);
     auto const& head = log->image->head();
@@ -96,7 +97,7 @@ core::Status Content::add(Place const& place, std::vector<std::uint32_t> const& 
 core::Status Content::add(Held held, Place const& place, std::vector<std::uint32_t> const& ranks,
                           Image::Cursor const& from)
 {
-    auto const log = look_into(held, place, true);
+    auto const log = look_into(held, place, true, from.begin);
     if (!log) return tl::unexpected(log.error());
     if (!*log) return {};
     Counters counters;
@@ -111,7 +112,7 @@ core::Status Content::add_others(Place const& place, std::uint32_t rank, std::ui
 {
     auto const meta = open_private(place.meta(), false);
     if (!meta) return tl::unexpected(meta.error());
-    auto const log = look_into({meta->get(), -1}, place, false);
+    auto const log = look_into({meta->get(), -1}, place, false, 0);
     if (!log) return tl::unexpected(log.error());
     if (!*log) return {};
     for (auto const other : (*log)->image->ranks()) {

@@ -110,7 +110,7 @@ private:
     template <class Visit>
     void each(std::uint64_t first, std::uint64_t last, Visit const& visit);
 
-    core::Result<std::shared_ptr<Log>> look_into(Held held, Place const& place, bool data);
+    core::Result<std::shared_ptr<Log>> look_into(Held held, Place const& place, bool data, std::uint64_t begin);
     void enter(Log const& log, Stream stream);
     void read(Stream& stream, std::string& what);
     void hand_over(Stream& stream, std::uint64_t entries);

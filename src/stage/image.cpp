@@ -22,18 +22,18 @@ std::uint64_t first_of(std::span<std::byte const> bytes)
 
 }  // namespace
 
-core::Result<Image> Image::of(std::span<std::byte const> meta, std::uint64_t end)
+core::Result<Image> Image::of(std::span<std::byte const> meta, std::uint64_t end, std::uint64_t begin)
 {
     auto const head = read_head(meta, meta_magic);
     if (!head) return tl::unexpected(head.error());
     Image image(meta);
     image.head_ = *head;
     image.seed_ = seed_of(*head);
-    image.find_blocks(end);
+    image.find_blocks(begin, end);
     return image;
 }
 
-void Image::find_blocks(std::uint64_t end)
+void Image::find_blocks(std::uint64_t begin, std::uint64_t end)
 {
     Counters counters;
     std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
@@ -46,7 +46,7 @@ void Image::find_blocks(std::uint64_t end)
         damage_.emplace_back("the first page is damaged");
     end = std::min(end, counters.meta_end);
     if (end > meta_.size()) damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), end));
-    std::uint64_t at = head_bytes;
+    auto at = std::max<std::uint64_t>(head_bytes, begin);
     while (at < meta_.size()) {
         auto const rest = meta_.subspan(at);
         Block block = {};
@@ -110,6 +110,7 @@ std::span<std::byte const> Image::next(std::uint32_t rank, Cursor& cursor, std::
             return {};
         }
         auto const& place = block->second;
+        cursor.begin = place.begin;
         if (place.first_entry != cursor.entries && cursor.at == sizeof(Block)) {
             damage = fmt::format("rank {}: entries {} to {} are missing", rank, cursor.entries, place.first_entry);
             return {};

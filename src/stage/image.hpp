@@ -15,7 +15,9 @@ public:
     /// `meta` must outlive the image. Fails if its head cannot be read; what is wrong further on is told by damage().
     /// It may be the mapping of a file that others append to: then `end` is Counters::meta_end as it was before the
     /// file's size was asked for, since the file has a block before the counter says so.
-    static core::Result<Image> of(std::span<std::byte const> meta, std::uint64_t end = UINT64_MAX);
+    /// `begin`: where the first block is that matters, of those that an image had; else all do.
+    static core::Result<Image> of(std::span<std::byte const> meta, std::uint64_t end = UINT64_MAX,
+                                  std::uint64_t begin = 0);
 
     [[nodiscard]] Head const& head() const { return head_; }
     [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -28,6 +30,7 @@ public:
         std::uint64_t at = sizeof(Block);
         std::uint64_t entries = 0;  ///< behind it
         std::uint64_t epoch = 0;    ///< of the last of them
+        std::uint64_t begin = 0;    ///< where the block is in the file, as far as that is known
     };
     /// The bytes of the next entry, whose checksum fits, and moves on; none at the end or at the first damage, which is
     /// then noted in `damage`.
@@ -47,7 +50,7 @@ public:
 
 private:
     explicit Image(std::span<std::byte const> meta) : meta_(meta) {}
-    void find_blocks(std::uint64_t end);
+    void find_blocks(std::uint64_t begin, std::uint64_t end);
 
     std::span<std::byte const> meta_;
     Head head_ = {};

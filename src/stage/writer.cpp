@@ -161,6 +161,7 @@ core::Status Writer::add_block(std::uint64_t bytes)
                 sizeof head - sizeof first);
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(block_.data())).store(first, std::memory_order_release);
     block_at_ = sizeof head;
+    block_begin_ = *begin;
     ++blocks_;
     return {};
 }
@@ -322,7 +323,7 @@ void Writer::tell_appended()
 Image::Cursor Writer::cursor() const
 {
     if (blocks_ == 0) return {};
-    return {blocks_ - 1, block_at_, entries_, last_epoch_};
+    return {blocks_ - 1, block_at_, entries_, last_epoch_, block_begin_};
 }
 
 core::Status Writer::sync(bool parent)

@@ -98,8 +98,9 @@ private:
     std::uint64_t entries_ = 0;
     std::string why_broken_;
 
-    Mapped first_page_;  ///< of NAME.meta, for the counters
-    Mapped block_;       ///< the block of NAME.meta that is being filled
+    Mapped first_page_;              ///< of NAME.meta, for the counters
+    Mapped block_;                   ///< the block of NAME.meta that is being filled
+    std::uint64_t block_begin_ = 0;  ///< in the file
     std::uint64_t block_at_ = 0;
     std::uint64_t blocks_ = 0;
     std::uint64_t last_epoch_ = 0;

@@ -126,13 +126,15 @@ TEST(Full, SharedMemoryThatCannotBeHadIsAnErrorNotASignal)
     earlier_step.write(0, data);
     earlier_step.finish();
 
+    Pattern wide;  // buffers are no larger than the part of the file that the step is about
+    wide.add({{rank() * (std::int64_t{1} << 60), 10'000}});
     for (std::uint64_t const buffersize : {std::uint64_t{1} << 40, std::uint64_t{1} << 60}) {
         Options options;
         options.direct = Direct::never;
         options.buffersize = buffersize;
         options.buffers = 16;  // 2^60 bytes 16 times would be 0 in 64 bits
         auto file = File::open(MPI_COMM_WORLD, scratch.path("large"), Mode::create, options);
-        auto step = file.declare(pattern);
+        auto step = file.declare(wide);
         for (bool const in_background : {false, true}) {
             step.write(0, data);
             auto const error = same_error_on_all_ranks([&] { in_background ? step.start() : (void)step.finish(); });
@@ -164,7 +166,10 @@ TEST(Full, AFailedStartDoesNotConfuseTheDirectionOfTheNext)
     options.direct = Direct::never;
     options.buffersize = std::uint64_t{1} << 40;
     auto bad = File::open(MPI_COMM_WORLD, scratch.path("bad"), Mode::create, options);
-    auto bad_step = bad.declare(pattern);
+    Pattern wide;
+    auto const at = rank() * (std::int64_t{1} << 50);
+    wide.add({{at, idle ? 0 : 5000}, {at + (std::int64_t{1} << 49), idle ? 0 : 5000}});
+    auto bad_step = bad.declare(wide);
     for (int i = 0; i < 50; ++i) {
         if (!idle) bad_step.write(0, data);
         EXPECT_NE(caught([&] { bad_step.finish(); }).code, Errc::ok);

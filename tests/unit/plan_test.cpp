@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 namespace tapioca::plan {
@@ -63,6 +64,16 @@ TEST(Plan, CutsAreAlignedAndCoverTheRange)
     EXPECT_TRUE(std::is_sorted(cuts.begin(), cuts.end()));
     for (std::size_t i = 1; i + 1 < cuts.size(); ++i) EXPECT_EQ(cuts[i] % 4096, 0);
     EXPECT_EQ(plan.write.ranks, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(Plan, BuffersAreNoLargerThanWhatThereIs)
+{
+    auto const plan = plan_of({{{1001, 50'000}}, {{51'001, 49'999}}, {}, {}}, aggregated(2, std::uint64_t{1} << 40));
+    for (auto const* const route : {&plan.write, &plan.read}) {
+        EXPECT_GE(route->round_bytes, 100'000U);
+        EXPECT_LE(route->round_bytes, 100'000U + 3 * 4096);
+        EXPECT_NE(fmt::format("{}", fmt::join(route->notes, " ")).find("there is no more data"), std::string::npos);
+    }
 }
 
 TEST(Plan, CutsBalanceBytesNotRange)
