@@ -39,7 +39,7 @@ core::Status Drain::all()
     if (apart && done_.empty()) return run(batch);
     if (apart) return run(content_.batch(0, UINT64_MAX - 1, done_));
     // What was drained in the background may be older than another rank's bytes. All is written again, by its owner.
-    return run(content_.batch(0, UINT64_MAX - 1, owned_by_others(team, content_.claims(), *total)));
+    return run(content_.batch(0, UINT64_MAX - 1, owned_by_others(team, content_, *total)));
 }
 
 core::Status Drain::run(stage::Batch const& batch)

@@ -273,8 +273,9 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (had_bytes || !file.pool->several_nodes())  // all have it, or nobody
         file.raise_if("open", file.pool->agree(file.make_empty()));
-    // What another host has opened before may be remembered there as it was. It is opened anew when it is needed.
-    if (had_bytes && team.rank() != 0) file.raise_if("open", file.close_target());
+    // What another host has opened before may be remembered there as it was.
+    if (had_bytes && team.rank() != 0 && file.target_if_open())
+        if (auto again = file.open_again()) file.keep(std::move(*again));
     file.pool->opened();
     return true;
 }

@@ -258,9 +258,8 @@ std::unique_ptr<Staging> Staging::open(FileState& file)
     staging->stage_.writer().note_changes(clock_ahead_ns(file, *marker), durable_of(file) != stage::Durable::sync);
     ++open_files;
     if (*marker) {
-        auto notes = stage::map_notes(*marker);
-        if (notes)
-            staging->notes_ = std::move(*notes);
+        if (auto held = stage::keep_held(*marker))
+            staging->held_ = std::move(*held);
         else
             staging->marker_ = std::move(*marker);
     }
@@ -402,12 +401,13 @@ core::Status Staging::write(stage::Stage::Write const& write)
     return status;
 }
 
-core::Status Staging::write_through(stage::Stage::Write const& write)
+core::Status Staging::write_through(stage::Stage::Write const& write, bool beside_others)
 {
-    // Else the agent, or another rank that hands over, could write older bytes between the two.
-    bool const others = draining_ || file_.pool->team().node_size() > 1;
-    stage::Lock const lock(others ? stage_.writer().place().directory : std::string());
-    auto status = stage_.write_through(write, [&] { return write_to_target(write); });
+    auto status = [&] {
+        // Else the agent, or another handle's hand-over, could write older bytes between the two.
+        stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
+        return stage_.write_through(write, [&] { return write_to_target(write); });
+    }();
     if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
     return status;
@@ -457,7 +457,8 @@ core::Status Staging::commit(bool durable)
         // The first note was the marker's making.
         stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
         if (facts) noted.file = *facts;
-        if (status) status = marker_ ? stage::note(marker_, noted, lasting) : stage::note(notes_, noted, lasting);
+        if (status)
+            status = marker_ ? stage::note(marker_, noted, lasting) : stage::note(held_, target_, noted, lasting);
     }
     status = pool.agree(status);
     ++flushes_;
@@ -470,7 +471,7 @@ core::Status Staging::empty()
     auto& pool = *file_.pool;
     bool const first = !shared() || pool.team().node_rank() == 0;
     auto status = pool.agree(first ? stage_.reset(true) : core::Status());
-    if (!first) (void)stage_.reset(false);
+    if (!first) note_failure(stage_.reset(false));
     if (status && draining_) stage_.taint();
     // Some log would be read as empty, whatever came into it.
     if (!status) stage_.give_up("the log could not be emptied and is not used any more");

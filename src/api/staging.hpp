@@ -30,8 +30,8 @@ public:
     void note_failure(core::Status const& status);
     /// One variable of a write. Local: the failure is this rank's alone.
     core::Status write(stage::Stage::Write const& write);
-    /// Likewise, but to the file at once.
-    core::Status write_through(stage::Stage::Write const& write);
+    /// Likewise, but to the file at once. `beside_others`: other handles of the file may hand over older bytes.
+    core::Status write_through(stage::Stage::Write const& write, bool beside_others);
 
     /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
     /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
@@ -78,13 +78,13 @@ private:
     std::string tier_;
     std::string target_;                   ///< its path when it was opened, resolved
     stage::Descriptor marker_;             ///< on rank 0, where it cannot be mapped
-    stage::Mapped notes_;                  ///< else, which needs no descriptor
+    stage::HeldMarker held_;               ///< else, which needs no descriptor
     bool draining_ = false;                ///< in the background; the same on all ranks
     std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node
     core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush
     bool removed_ = false;  ///< the log's files are gone
     std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
-    std::int64_t reach_ = INT32_MAX;           ///< any file can become so long
+    std::int64_t reach_ = 0;                   ///< the file can become so long
     std::uint64_t flushes_ = 0;
     std::uint64_t drained_bytes_ = 0;  ///< by the agent
     double creating_ = 0;

@@ -260,8 +260,7 @@ std::vector<std::string> describe(settings::Settings const& settings);
 core::Status find_overlap(comm::Team const& team, pattern::Variables const& variables, pattern::Summary const& total);
 
 /// Of the bytes that this rank's requests have written, those that a later epoch of another rank has as well; of equal
-/// epochs the highest rank's count as the later. `claims` are disjoint. Collective.
-std::vector<Extent> owned_by_others(comm::Team const& team, std::vector<stage::Claim> const& claims,
-                                    pattern::Summary const& total);
+/// epochs the highest rank's count as the later. Collective.
+std::vector<Extent> owned_by_others(comm::Team const& team, stage::Content& content, pattern::Summary const& total);
 
 }  // namespace tapioca::api

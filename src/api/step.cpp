@@ -273,6 +273,7 @@ void StepState::begin_run(bool background)
         throw;
     }
 
+    pool.in_flight = true;  // whoever finds no memory from here on tells the others, who look
     engine::Work work;
     work.route = &route();
     work.site = &site();
@@ -306,7 +307,6 @@ void StepState::begin_run(bool background)
     pool.tickets.pass(work.schedule, op_ == Op::write || route().networked());
 
     waiting_ = 0;
-    pool.in_flight = true;
     run_ = engine::start(pool.place(*around_), std::move(work));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();

@@ -198,8 +198,8 @@ core::Status Pool::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 void Pool::closed()
 {
     if (--open_files_ > 0) return;
-    window_.free();                     // no epoch is open: one-sided data moves within wait() only
-    if (abandoned()) buffers_.leave();  // nobody will use them again, but for MPI
+    window_.free();                                        // no epoch is open: one-sided data moves within wait() only
+    if (abandoned() && several_nodes()) buffers_.leave();  // nobody will use them again, but for MPI
 }
 
 void Pool::watch(double seconds, char const* call, std::string const& file)

@@ -264,7 +264,8 @@ void OpenFile::watch(char const* call)
 void OpenFile::start()
 {
     bool const changes = (amode_ & MPI_MODE_RDONLY) == 0;
-    if (first_ && changes && stage::has_marker(path_) && !stage::clear_flushed(path_))
+    bool const ours = which_ && !staged_handles_of(*which_, this).empty();
+    if (first_ && changes && !ours && stage::has_marker(path_) && !stage::clear_flushed(path_))
         go_past_marker("tapioca: " + stage::what_to_do(path_));
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;

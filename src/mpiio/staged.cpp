@@ -141,6 +141,7 @@ Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile
     if (!part.obstacle.empty()) {
         calls_.passed(request.call, part.obstacle);
         auto const status = owner.staging().hand_over(stage::Stage::Next::write, false);
+        if (!status && collective) owner.staging().note_failure(status);
         if (!status) return {true, class_of(status.error().code, status.error().sys_errno), 0};
         return collective ? write_past_the_log(request, part) : Outcome();
     }
@@ -152,7 +153,8 @@ Outcome OpenFile::write_staged(Request const& request, bool collective, OpenFile
         bool const at_once = owner.siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
         stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
         if (owner.staging().stage().empty()) owner.staging().touch();  // something may have been passed on before
-        auto const status = at_once ? owner.staging().write_through(write) : owner.staging().write(write);
+        auto const status =
+            at_once ? owner.staging().write_through(write, owner.siblings_) : owner.staging().write(write);
         if (!status) outcome = {true, class_of(status.error().code, status.error().sys_errno), 0};
     }
     calls_.served(request.call);

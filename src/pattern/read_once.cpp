@@ -14,7 +14,10 @@ std::uint64_t ReadOnce::most_bytes(Variable const& variable)
 
 ReadOnce::ReadOnce(Variable const& variable)
 {
+    std::size_t entries = 0;
+    for (auto const& layer : variable.layouts()) entries += layer.entries.size();
     std::vector<Layout::Entry> sorted;
+    sorted.reserve(entries);
     for (auto const& layer : variable.layouts())
         sorted.insert(sorted.end(), layer.entries.begin(), layer.entries.end());
     std::sort(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) { return a.offset < b.offset; });

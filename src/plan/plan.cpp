@@ -315,7 +315,10 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     note(write, job.storage.note);
     bound_buffers(job, write);
     keep_room(job, write);
-    if (auto status = keep_cap(job, write, false); !status) return tl::unexpected(status.error());
+    if (auto status = keep_cap(job, write, false); !status) {  // which does not matter to whoever only reads
+        write.go_direct();
+        write.feasible = status;
+    }
 
     auto& read = plan.read;
     auto const reading = readers(job);
@@ -331,7 +334,8 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     note(read, reading.why);
     if (job.nodes > 1) bound_buffers(job, read);
     keep_room(job, read);
-    if (auto status = keep_cap(job, read, true); !status) return tl::unexpected(status.error());
+    if (auto status = keep_cap(job, read, true); !status)
+        return tl::unexpected((write.feasible ? status : write.feasible).error());
     return plan;
 }
 

@@ -227,12 +227,11 @@ bool Agent::drain(std::int64_t number, Block& block)
         auto const& source = *sources_[reference.source];
         auto const request = source.request_at(reference.at);
         auto const gone = gone_.find({reference.source, reference.rank});
-        if (request && gone != gone_.end() && reference.number < gone->second) {
-            merge.leave_out(request->layout);  // its rank may have written something newer to the target since
-            continue;
-        }
-        auto const* const data = request && !request->stored() ? source.data_of(request->note) : nullptr;
-        if (!data) return false;  // some of it went past the log: the flush knows what to do
+        // What was handed over, its rank may have written anew since; and some may have gone past the log.
+        bool const void_by_now = gone != gone_.end() && reference.number < gone->second;
+        auto const* const data =
+            request && !request->stored() && !void_by_now ? source.data_of(request->note) : nullptr;
+        if (!data) return false;  // the flush knows what to do
         pattern::Cursor cursor(request->layout);
         cursor.seek(begin);
         for (pattern::Run run; cursor.next(end, run);)

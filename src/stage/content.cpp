@@ -271,10 +271,12 @@ void Content::each(std::uint64_t first, std::uint64_t last, Visit const& visit)
         while (!walk.done && walk.entry.epoch < first);
         if (!walk.done) walks.push_back(walk);
     }
-    // Of requests of one epoch, those of the highest rank win, whoever looks: else two ranks that hand over could each
-    // leave the same bytes to the other.
-    std::stable_sort(walks.begin(), walks.end(),
-                     [](Walk const& a, Walk const& b) { return a.stream.rank < b.stream.rank; });
+    // Of requests of one epoch, those of the highest rank win. Whoever hands over writes its own: else two that do
+    // could each leave the same bytes to the other.
+    std::stable_sort(walks.begin(), walks.end(), [](Walk const& a, Walk const& b) {
+        return std::pair(a.stream.others_since == 0, a.stream.rank) <
+               std::pair(b.stream.others_since == 0, b.stream.rank);
+    });
     while (true) {
         auto epoch = UINT64_MAX;
         for (auto const& walk : walks)
@@ -326,24 +328,25 @@ std::byte const* Content::data_to_write(Entry const& entry, Stream const& stream
     return entry.flags == 0 || again_ ? stream.log->data_of(entry) : nullptr;
 }
 
-std::vector<Claim> Content::claims()
+std::vector<Claim> Content::claims(std::int64_t begin, std::int64_t end)
 {
     std::vector<Claim> all;
     each(0, UINT64_MAX - 1, [&](auto bytes, Entry const& entry, Stream const& stream, std::byte const*) {
         auto const request = decode(bytes, stream.log->image->seed());
         if (!request) return;
         pattern::Cursor cursor(request->layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        cursor.seek(begin);
+        for (pattern::Run run; cursor.next(end, run);)
             for (std::int64_t i = 0; i < run.count; ++i) {
-                auto const begin = run.offset + i * run.stride;
-                all.push_back({begin, begin + run.length, entry.epoch});
+                auto const at = run.offset + i * run.stride;
+                all.push_back({at, at + run.length, entry.epoch});
             }
     });
     std::vector<Claim> visible;
     Covered covered;
     for (auto claim = all.rbegin(); claim != all.rend(); ++claim)
-        covered.take(claim->begin, claim->end, [&](std::int64_t begin, std::int64_t end) {
-            visible.push_back({begin, end, claim->epoch});
+        covered.take(claim->begin, claim->end, [&](std::int64_t from, std::int64_t to) {
+            visible.push_back({from, to, claim->epoch});
         });
     std::sort(visible.begin(), visible.end(), [](Claim const& a, Claim const& b) { return a.begin < b.begin; });
     return visible;

@@ -53,8 +53,8 @@ public:
 
     /// Of the epochs first to last, without the bytes of `done`. Local.
     [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
-    /// All bytes that requests have written, each once. Local.
-    [[nodiscard]] std::vector<Claim> claims();
+    /// All bytes of [begin, end) that requests have written, each once. Local.
+    [[nodiscard]] std::vector<Claim> claims(std::int64_t begin, std::int64_t end);
     /// What went to the target at once is left out of batches, unless it cannot be relied on there: then the log's own
     /// copy of it is written again.
     void rewrite_stored() { again_ = true; }

@@ -288,7 +288,8 @@ Lock::Lock(std::string const& directory)
 {
     if (directory.empty()) return;
     auto const links = is_job_directory(directory) ? O_NOFOLLOW : 0;  // somebody else's could be locked for ever
-    directory_ = Descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links));
+    directory_ = Descriptor(
+        core::uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links); }));
     struct stat found = {};
     if (directory_ && (::fstat(directory_.get(), &found) != 0 || found.st_uid != ::geteuid())) directory_ = {};
     while (directory_ && ::flock(directory_.get(), LOCK_EX) != 0 && errno == EINTR) {}

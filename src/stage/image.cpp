@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -47,6 +48,8 @@ void Image::find_blocks(std::uint64_t begin, std::uint64_t end)
     end = std::min(end, counters.meta_end);
     if (end > meta_.size()) damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), end));
     auto at = std::max<std::uint64_t>(head_bytes, begin);
+    std::uint64_t not_begun =
+        0;  // the first block since the last sound one that nobody had begun when it was looked at
     while (at < meta_.size()) {
         auto const rest = meta_.subspan(at);
         Block block = {};
@@ -61,6 +64,11 @@ void Image::find_blocks(std::uint64_t begin, std::uint64_t end)
             auto const untouched = rest.first(length).subspan(unnamed ? sizeof block : 0);
             bool const touched = !is_zero(untouched);
             if (touched && rest.size() >= sizeof block && first_of(rest) != first) continue;  // begun just now
+            if (touched && not_begun != 0 && first_of(meta_.subspan(not_begun)) != 0) {  // likewise, and this is of it
+                at = std::exchange(not_begun, 0);
+                continue;
+            }
+            if (!touched && not_begun == 0 && rest.size() >= sizeof block) not_begun = at;
             if (touched) {
                 damage_.push_back(fmt::format("the block at byte {} is damaged", at));
                 damaged_.push_back(rest.first(length));
@@ -70,6 +78,7 @@ void Image::find_blocks(std::uint64_t begin, std::uint64_t end)
         }
         if (at + block.bytes > first_of(meta_.subspan(sizeof(Head) + offsetof(Counters, meta_end))))
             damage_.push_back(fmt::format("a block at byte {} lies behind the end that the head tells", at));
+        not_begun = 0;
         auto const length = std::min<std::uint64_t>(block.bytes, rest.size());
         if (!blocks_[block.rank].try_emplace(block.number, Place{at, length, block.first_entry}).second)
             damage_.push_back(fmt::format("rank {} has block {} twice", block.rank, block.number));

@@ -363,18 +363,25 @@ core::Status note(Descriptor const& file, Noted const& noted, bool durable)
     return put_slot(file, noted.generation % 2, noted, durable);
 }
 
-core::Result<Mapped> map_notes(Descriptor const& file)
+core::Result<HeldMarker> keep_held(Descriptor const& file)
 {
-    return Mapped::of(file.get(), 0, first_line.size() + slots * slot_bytes, true);
+    struct stat found = {};
+    if (::fstat(file.get(), &found) != 0) return core::fail_errno(errno, "the marker");
+    auto page = Mapped::of(file.get(), 0, first_line.size(), false);
+    if (!page) return tl::unexpected(page.error());
+    return HeldMarker{std::move(*page), found.st_ino};
 }
 
-core::Status note(Mapped const& notes, Noted const& noted, bool durable)
+/// Written and not stored through the mapping: a full disk, or a marker that somebody has cut off, is no signal then.
+core::Status note(HeldMarker const& held, std::string const& target, Noted const& noted, bool durable)
 {
-    auto const slot = slot_of(noted);
-    std::memcpy(notes.data() + first_line.size() + noted.generation % 2 * slot_bytes, slot.data(), slot.size());
-    if (durable && core::uninterrupted([&] { return ::msync(notes.data(), notes.bytes(), MS_SYNC); }) != 0)
-        return core::fail_errno(errno, "the marker");
-    return {};
+    auto const path = marker_path(target);
+    auto const file = open_private(path, true);
+    if (!file) return tl::unexpected(file.error());
+    struct stat found = {};
+    if (::fstat(file->get(), &found) != 0) return core::fail_errno(errno, path);
+    if (found.st_ino != held.inode) return core::fail(Errc::io, path + ": is another file by now");
+    return note(*file, noted, durable);
 }
 
 void let_others_in(std::string const& target)

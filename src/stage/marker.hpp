@@ -75,10 +75,14 @@ core::Result<Marker> read_marker(std::string const& target);
 core::Result<Descriptor> create_marker(Marker const& marker, bool durable);
 /// Notes how far the log was flushed, and what the file is then. `durable`: even if the machine stops.
 core::Status note(Descriptor const& file, Noted const& noted, bool durable);
-/// The part of a marker that notes are written to, without a descriptor. Whoever holds the marker goes on holding it
-/// for as long as this is there, also when the descriptor is closed.
-core::Result<Mapped> map_notes(Descriptor const& file);
-core::Status note(Mapped const& notes, Noted const& noted, bool durable);
+/// Whoever holds a marker goes on holding it for as long as this is there, also when the descriptor is closed.
+struct HeldMarker {
+    Mapped page;
+    std::uint64_t inode = 0;
+};
+core::Result<HeldMarker> keep_held(Descriptor const& file);
+/// The same as above. The marker is opened for it, and is an error if it is another file by now.
+core::Status note(HeldMarker const& held, std::string const& target, Noted const& noted, bool durable);
 /// A program that is not kept from the target by its marker may change it from now on. Local.
 void let_others_in(std::string const& target);
 /// Whatever they have changed is written over.

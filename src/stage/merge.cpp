@@ -14,6 +14,15 @@ std::int64_t begin_of(pattern::Layout const& layout)
     return layout.base + layout.entries.front().offset;
 }
 
+bool same_bytes(pattern::Layout const& a, pattern::Layout const& b)
+{
+    return a.base == b.base &&
+           std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+                      [](auto const& x, auto const& y) { return x.offset == y.offset && x.length == y.length; }) &&
+           std::equal(a.dimensions.begin(), a.dimensions.end(), b.dimensions.begin(), b.dimensions.end(),
+                      [](auto const& x, auto const& y) { return x.count == y.count && x.step == y.step; });
+}
+
 }  // namespace
 
 void Merge::add(std::int64_t offset, std::int64_t length, std::byte const* data)
@@ -50,8 +59,13 @@ void Merge::leave_out(pattern::Layout layout)
 void Merge::sort()
 {
     auto const before = [](auto const& a, auto const& b) { return a.offset < b.offset; };
-    std::sort(units_.begin(), units_.end(),
-              [](Unit const& a, Unit const& b) { return begin_of(a.layout) < begin_of(b.layout); });
+    std::sort(units_.begin(), units_.end(), [](Unit const& a, Unit const& b) {
+        return std::pair(begin_of(a.layout), b.order) < std::pair(begin_of(b.layout), a.order);
+    });
+    // Of requests for the very same bytes, such as a program that writes one view again and again, the latest is left.
+    units_.erase(std::unique(units_.begin(), units_.end(),
+                             [](Unit const& a, Unit const& b) { return same_bytes(a.layout, b.layout); }),
+                 units_.end());
     if (std::is_sorted(flat_.begin(), flat_.end(), before)) return;
     if (by_place_) {
         std::sort(flat_.begin(), flat_.end(), before);

@@ -13,26 +13,30 @@ Counters const& counters_of(Mapped const& first_page)
 
 }  // namespace
 
-void Neighbours::find_pages()
+bool Neighbours::find_pages()
 {
-    if (!first_pages_.empty()) return;
-    for (auto const& log : logs_) {
-        auto& page = first_pages_.emplace_back();
-        if (log.own) continue;
-        auto const file = open_private(log.place.meta(), false);
-        if (!file) continue;
-        if (auto mapped = Mapped::of(file->get(), 0, head_bytes, false)) page = std::move(*mapped);
+    first_pages_.resize(logs_.size());
+    bool all = true;
+    for (std::size_t i = 0; i < logs_.size(); ++i) {
+        auto& page = first_pages_[i];
+        if (logs_[i].own || page.data()) continue;
+        auto const file = open_private(logs_[i].place.meta(), false);
+        auto mapped = file ? Mapped::of(file->get(), 0, head_bytes, false) : tl::unexpected(file.error());
+        if (mapped)
+            page = std::move(*mapped);
+        else
+            all = false;
     }
+    return all;
 }
 
 Neighbours::State Neighbours::state()
 {
-    find_pages();
-    State state{pattern::no_offset, 0, 0};
+    if (!find_pages()) return {0, pattern::no_offset};  // whatever they have
+    State state{pattern::no_offset, 0};
     for (auto const& page : first_pages_) {
         if (!page.data()) continue;
         auto const& counters = counters_of(page);
-        state.appended += __atomic_load_n(&counters.appended, __ATOMIC_ACQUIRE);
         state.begin = std::min(state.begin, __atomic_load_n(&counters.begin, __ATOMIC_ACQUIRE));
         state.end = std::max(state.end, __atomic_load_n(&counters.end, __ATOMIC_ACQUIRE));
     }
@@ -41,12 +45,12 @@ Neighbours::State Neighbours::state()
 
 core::Result<std::uint64_t> Neighbours::update(Surface& surface, std::uint32_t rank)
 {
-    find_pages();
+    if (!find_pages()) return core::fail(Errc::io, "a log of another rank of this node cannot be opened");
     known_.resize(logs_.size(), UINT64_MAX);
     std::uint64_t looked_at = 0;
     for (std::size_t i = 0; i < logs_.size(); ++i) {
         auto const& log = logs_[i];
-        if (log.own || !first_pages_[i].data()) continue;
+        if (log.own) continue;
         auto const appended = __atomic_load_n(&counters_of(first_pages_[i]).appended, __ATOMIC_ACQUIRE);
         if (known_[i] == appended) continue;
         for (auto const& user : log.users) {
@@ -54,7 +58,8 @@ core::Result<std::uint64_t> Neighbours::update(Surface& surface, std::uint32_t r
             auto const read = [&](Content::Mark const& mark) -> core::Result<std::shared_ptr<Content>> {
                 auto content = std::make_shared<Content>();
                 auto status = content->add(log.place, {user.rank}, mark.log);
-                if (status && is_ours(user.beside.meta())) status = content->add(user.beside, {user.rank}, mark.beside);
+                bool const goes_on = status && content->continued(log.place) > 0 && is_ours(user.beside.meta());
+                if (goes_on) status = content->add(user.beside, {user.rank}, mark.beside);
                 if (!status) return tl::unexpected(status.error());
                 return content;
             };
@@ -77,6 +82,7 @@ core::Status Neighbours::add_to(Content& content) const
 {
     for (auto const& log : logs_) {
         if (auto status = content.add(log.place); !status) return status;
+        if (content.continued(log.place) == 0) continue;
         for (auto const& user : log.users)
             if (is_ours(user.beside.meta()))
                 if (auto status = content.add(user.beside); !status) return status;
@@ -89,10 +95,11 @@ core::Status Neighbours::add_others_to(Content& content, std::uint32_t rank, std
     if (epoch == UINT64_MAX) return {};
     auto const add = [&](Place const& place) { return content.add_others(place, rank, epoch, passed_[place.meta()]); };
     for (auto const& log : logs_) {
-        if (!log.own)
-            if (auto status = add(log.place); !status) return status;
+        if (log.own) continue;
+        if (auto status = add(log.place); !status) return status;
+        if (content.continued(log.place) == 0) continue;
         for (auto const& user : log.users)
-            if (!log.own && is_ours(user.beside.meta()))
+            if (is_ours(user.beside.meta()))
                 if (auto status = add(user.beside); !status) return status;
     }
     return {};

@@ -28,9 +28,8 @@ public:
 
     /// What others tell without being asked. Cheap after the first time.
     struct State {
-        std::int64_t begin;      ///< no byte that others have is before it
-        std::int64_t end;        ///< or behind it
-        std::uint64_t appended;  ///< another number whenever somebody has appended something
+        std::int64_t begin;  ///< no byte that others have is before it
+        std::int64_t end;    ///< or behind it
     };
     [[nodiscard]] State state();
     /// Adds all that is in the logs now, this rank's own among them.
@@ -46,9 +45,10 @@ public:
 private:
     std::vector<Log> logs_;
     std::map<std::string, Content::Cursors> passed_;  ///< of each log: what is too early to be of use
-    void find_pages();
+    /// False if some cannot be had now.
+    bool find_pages();
 
-    std::vector<Mapped> first_pages_;   ///< of each log; of none, if it is this rank's own or cannot be had
+    std::vector<Mapped> first_pages_;   ///< of each log but this rank's own
     std::vector<std::uint64_t> known_;  ///< of each log: Counters::appended when the surface was brought up to date
 };
 

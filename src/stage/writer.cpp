@@ -351,6 +351,7 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     ++head_.generation;
     head_.epoch = epoch;
     seed_ = seed_of(head_);
+    changes_->forget();
     if (!empty) return {};
     // If it is interrupted here, the log is read as empty from then on: all of it was flushed.
     auto& counters = counters_in(first_page_);
@@ -362,7 +363,6 @@ core::Status Writer::reset(std::uint64_t epoch, bool empty)
     counters.end = 0;
     counters.tainted = 0;
     counters.touched = 0;
-    changes_->forget();
     counters.beside = 0;
     counters.entries = 0;
     for (auto const* const file : {&meta_, &data_})

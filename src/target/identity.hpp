@@ -21,7 +21,7 @@ struct Identity {
     /// Whether it is the same file, both seen on one kernel. Mounts of a file system that is served have a device each.
     [[nodiscard]] bool same_inode(Identity const& other) const
     {
-        return inode == other.inode && (device == other.device || reach != machine::Reach::one_host);
+        return inode == other.inode && (device == other.device || reach == machine::Reach::several_hosts);
     }
 };
 

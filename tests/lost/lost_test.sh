@@ -11,7 +11,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-lost.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
 export TAPIOCA_TIMEOUT=2 OMPI_MCA_osc=^ucx
-slack=10 # seconds for the launcher to begin and to end
+slack=30 # seconds for the launcher to begin and to end
 fail() {
     echo "lost_test: $name: $*" >&2
     tail -n 20 out >&2 || true

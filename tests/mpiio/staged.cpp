@@ -661,15 +661,6 @@ void small_writes_wait(std::string const& name, std::function<int()> const& lock
                      name + ": a small write over which nobody wrote");
 }
 
-void small_writes_wait_for_a_hand_over()
-{
-    small_writes_wait("handing over", [] {
-        int const fd = ::open(log_directory("handing over").c_str(), O_RDONLY | O_DIRECTORY);
-        require(::flock(fd, LOCK_EX) == 0, "locking the logs");
-        return fd;
-    });
-}
-
 void small_writes_wait_for_data_sieving()
 {
     small_writes_wait("sieving", [] {
@@ -1089,7 +1080,6 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"collective_at_once", collective_at_once},
     {"file_of_fewer_ranks", file_of_fewer_ranks},
     {"passed_on_writes_are_noted", passed_on_writes_are_noted},
-    {"small_writes_wait_for_a_hand_over", small_writes_wait_for_a_hand_over},
     {"small_writes_wait_for_data_sieving", small_writes_wait_for_data_sieving},
     {"one_file_for_each_alone", one_file_for_each_alone},
     {"shared_pointer_while_draining", shared_pointer_while_draining},

@@ -534,6 +534,7 @@ TEST(Shipped, APathIsReadAsItIs)
     EXPECT_EQ(none.error().text, "platform file none.toml: No such file or directory");
     EXPECT_EQ(none.error().code, Errc::not_found);
     EXPECT_FALSE(read_platform("./"));
+    std::filesystem::remove("own.toml");
 }
 
 }  // namespace

@@ -178,6 +178,19 @@ TEST(StageMerge, RequestsThatMeetNoOtherStayWhole)
     EXPECT_EQ(merged.layouts[1].entries.size(), 2U + 50U);
 }
 
+TEST(StageMerge, OfRequestsForTheVerySameBytesTheLatestStaysWhole)
+{
+    std::vector<std::byte> const data(4000);
+    auto const view = pattern::Variable::from_subarray(0, Subarray{{1000}, {0}, {500}, {2}, 2, 0});
+    Merge merge(data.data());
+    for (std::size_t i = 0; i < 4; ++i) merge.add(view.layouts().front(), data.data() + 1000 * i);
+    auto const merged = merge.finish();
+    EXPECT_EQ(merged.bytes, 1000);
+    ASSERT_EQ(merged.layouts.size(), 1U);
+    EXPECT_EQ(merged.layouts.front().buffer, 3000);
+    EXPECT_EQ(merged.layouts.front().entries.size(), view.layouts().front().entries.size());
+}
+
 TEST(StageMerge, NeighboursInFileAndDataBecomeOnePiece)
 {
     std::vector<std::byte> const data(1000);
