@@ -178,11 +178,11 @@ core::Result<There> look(std::string const& path)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (::fstat(file.get(), &found) != 0) return there;
     }
+    if (found.st_uid != ::geteuid() || found.st_nlink != 1 || !stage::is_named(file, path)) return there;
     std::string begin(64, '\0');
     auto const got = ::pread(file.get(), begin.data(), begin.size(), 0);
-    if (got > 0 && S_ISREG(name.st_mode) && begin.find("\"tapioca\"") == std::string::npos)
+    if (got > 0 && begin.find("\"tapioca\"") == std::string::npos)
         return core::fail(Errc::io, path + ": is no report, and is left as it is");
-    if (found.st_uid != ::geteuid() || found.st_nlink != 1 || !stage::is_named(file, path)) return there;
     there.alive = !lock(file, Part::life, F_WRLCK, false);
     if (there.alive) lock(file, Part::life, F_RDLCK, true);
     there.file = std::move(file);
