@@ -170,7 +170,7 @@ core::Result<stage::Descriptor> make_marker(FileState& file, Common const& commo
 
 /// Staged files that this process has open.
 std::atomic<int> open_files = 0;
-/// From the first to behind the last byte.
+/// From the first to behind the last byte; an empty range at the beginning if there is none.
 std::pair<std::int64_t, std::int64_t> range_of(stage::Stage::Write const& write)
 {
     auto begin = pattern::no_offset;
@@ -180,6 +180,7 @@ std::pair<std::int64_t, std::int64_t> range_of(stage::Stage::Write const& write)
         begin = std::min(begin, layout.base + layout.entries.front().offset);
         end = std::max(end, layout.end());
     }
+    if (end == 0) return {0, 0};
     return {begin + write.shift, end + write.shift};
 }
 
