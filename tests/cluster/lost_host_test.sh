@@ -11,7 +11,7 @@ mpi=("$@")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-lost-host.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
-timeout=2 slack=8
+timeout=2 slack=25
 fail() { echo "lost_host_test: $case: $*" >&2; grep -v "0x[0-9a-f]*\]$" out | tail -n 40 >&2; exit 1; }
 
 # An SSD outlives its host here, as in stage_crash_test.sh.
