@@ -54,7 +54,7 @@ void finish(std::vector<std::byte>& to, std::size_t begin, std::uint64_t seed)
 }
 
 /// No offset, size or epoch that a program writes reaches this.
-constexpr auto most_bytes = std::uint64_t{1} << 62;
+constexpr auto most_bytes = static_cast<std::uint64_t>(longest_file) + 1;
 
 tl::unexpected<core::Failure> bad(std::string const& what)
 {
@@ -66,13 +66,13 @@ bool reach(std::int64_t& total, std::int64_t count, std::int64_t step)
 {
     std::int64_t product = 0;
     return !__builtin_mul_overflow(count - 1, step, &product) && !__builtin_add_overflow(total, product, &total) &&
-           total < (std::int64_t{1} << 62);
+           total <= longest_file;
 }
 
 /// Whether everything about a layout holds that the engine relies on.
 bool is_sound(pattern::Layout const& layout, std::uint64_t data_bytes)
 {
-    constexpr auto most = std::int64_t{1} << 62;
+    constexpr auto most = longest_file + 1;
     if (layout.entries.empty() || layout.base < 0 || layout.base >= most || layout.buffer < 0) return false;
     std::int64_t file_end = 0;  // of the tile, then with the faster dimensions
     std::int64_t buffer_end = 0;
