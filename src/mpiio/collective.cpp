@@ -184,7 +184,7 @@ OpenFile::Decision OpenFile::decide(Part const& part)
         values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
     auto const used = std::span(values).first(plans + 2 * bench_->known.size());  // as many on all ranks
-    auto const status = file_->pool->least(used);
+    auto const status = file_->session->agreement().least(used);
     auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
     if (!status) return decision;

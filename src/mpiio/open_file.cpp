@@ -439,7 +439,7 @@ void OpenFile::account()
 {
     auto& state = *file_;
     if (!state.settings.options.report) return;
-    state.account.more.emplace_back("calls", describe_calls(state.pool->team().sum(calls_.counts())));
+    state.account.more.emplace_back("calls", describe_calls(state.session->team().sum(calls_.counts())));
     calls_.clear();
 }
 

@@ -34,8 +34,8 @@ struct Known {
 struct Bench {
     static constexpr std::size_t most_known = 8;
 
-    MPI_Comm comm = MPI_COMM_NULL;       ///< ours, and its errors are returned; or MPI_COMM_SELF
-    std::shared_ptr<engine::Pool> pool;  ///< in the latter case; else it is kept with the communicator
+    MPI_Comm comm = MPI_COMM_NULL;             ///< ours, and its errors are returned; or MPI_COMM_SELF
+    std::shared_ptr<engine::Session> session;  ///< in the latter case; else it is kept with the communicator
     std::vector<Known> known;
     std::size_t oldest = 0;
 

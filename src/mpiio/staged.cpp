@@ -71,7 +71,7 @@ std::shared_ptr<declared::FileState> OpenFile::open_file()
 {
     auto const mode = (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
-        auto* const kept = bench_->comm == MPI_COMM_SELF ? &bench_->pool : nullptr;
+        auto* const kept = bench_->comm == MPI_COMM_SELF ? &bench_->session : nullptr;
         return declared::open_file(bench_->comm, path_, mode, {}, hints_, {.may_stage = staged, .kept = kept});
     };
     if (!may_stage()) return open(false);
@@ -90,7 +90,7 @@ bool OpenFile::identify()
 {
     auto const mine = identity();
     std::array<std::int64_t, 3> values = {mine, -mine, fits_stage() ? 1 : 0};
-    bool const heard = file_->pool->least(values).has_value();  // also if this rank has found nothing
+    bool const heard = file_->session->agreement().least(values).has_value();  // also if this rank has found nothing
     identified_ = heard && values[0] != -INT64_MAX && values[0] == -values[1];
     views_fit_ = values[2] == 1;
     return identified_;
@@ -283,7 +283,7 @@ int OpenFile::settle()
     {
         std::lock_guard const lock(log_);
         staging().advance();
-        if (!logged().pool->least(values)) return MPI_ERR_OTHER;
+        if (!logged().session->agreement().least(values)) return MPI_ERR_OTHER;
     }
     views_fit_ = values[0] == 1;
     if (views_fit_ && values[1] == 1) return MPI_SUCCESS;
