@@ -23,7 +23,7 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
-    auto memory = std::move(*machine::make_tier({"dram", "dram", {}, {}, {}, {}, {}, {}}));
+    auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
