@@ -122,10 +122,11 @@ int compare(tools::Planner const& planner, Asked const& asked)
 {
     fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>13} {:>14} {:>14}\n", "strategy", "nodes", "crossing",
                "into one node", "mean hops", "most C1, ms", "most cost, ms", "mean cost, ms");
-    for (auto const strategy : {plan::Strategy::rank_order, plan::Strategy::shortest_path, plan::Strategy::longest_path,
-                                plan::Strategy::topology_aware, plan::Strategy::contention_aware}) {
+    std::vector<plan::NamedStrategy> strategies(plan::strategies().begin(), plan::strategies().end());
+    std::stable_partition(strategies.begin(), strategies.end(), [](auto const& row) { return row.strategy->baseline; });
+    for (auto const& [name, strategy] : strategies) {
         auto pairs = asked.settings;
-        pairs.emplace_back("tapioca_strategy", plan::name(strategy));
+        pairs.emplace_back("tapioca_strategy", name);
         auto options = options_of(pairs);
         if (!options) return fail(options.error().text);
         options->direct = Direct::never;
@@ -145,7 +146,7 @@ int compare(tools::Planner const& planner, Asked const& asked)
             sum += seat.cost.total_s;
         }
         fmt::print(
-            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", plan::name(strategy), nodes.size(),
+            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", name, nodes.size(),
             core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
             byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
             c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);

@@ -77,7 +77,7 @@ public:
                     place.cost = costs[tier];
                 }
             --left[place.tier];  // there is one: nobody is let in without room
-            if (by_cost(election_.strategy)) place.score = place.cost.total_s;
+            if (election_.strategy->by_cost) place.score = place.cost.total_s;
         }
         return result;
     }
@@ -92,7 +92,7 @@ public:
             for (auto const& guest : guests) scores_.push_back(guest.score);
             std::sort(scores_.begin(), scores_.end(), std::greater<>());
         }
-        while (factors_.size() < scores_.size()) factors_.push_back(surcharge(election_.strategy, factors_.size()));
+        while (factors_.size() < scores_.size()) factors_.push_back(election_.strategy->surcharge(factors_.size()));
         return std::inner_product(scores_.begin(), scores_.end(), factors_.begin(), 0.0);
     }
 
@@ -387,7 +387,7 @@ double total_score(Election const& election, std::vector<Seat> const& seats)
     double total = 0;
     for (auto& scores : nodes) {
         std::sort(scores.begin(), scores.end(), std::greater<>());
-        for (std::size_t i = 0; i < scores.size(); ++i) total += scores[i] * surcharge(election.strategy, i);
+        for (std::size_t i = 0; i < scores.size(); ++i) total += scores[i] * election.strategy->surcharge(i);
     }
     return total;
 }

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "core/strategies.hpp"
 #include "core/units.hpp"
 
 namespace tapioca::settings {
@@ -125,6 +126,12 @@ Row word_row(std::string_view name, std::string_view expects, std::string_view m
             [member](Options const& options) { return options.*member; }};
 }
 
+std::string_view one_of_strategies()
+{
+    static auto const& text = *new std::string(fmt::format("one of {}", fmt::join(core::strategy_names(), ", ")));
+    return text;
+}
+
 Row text_row(std::string_view name, std::string_view expects, std::string_view meaning,
              std::optional<std::string> Options::*member)
 {
@@ -164,10 +171,8 @@ std::vector<Row> const& table()
         int_row("aggr_per_ost", "aggregators for each server of a striped file, 1 to 64 (default 2)", 1, 64,
                 &Options::aggr_per_ost),
         tier_row("aggrtier", "tier of the aggregation buffers (default: the cheapest with room)", &Options::aggrtier),
-        word_row("strategy", "one of SHORTEST_PATH, LONGEST_PATH, TOPOLOGY_AWARE, CONTENTION_AWARE, RANK_ORDER",
-                 "placement of aggregators (default CONTENTION_AWARE)",
-                 {"SHORTEST_PATH", "LONGEST_PATH", "TOPOLOGY_AWARE", "CONTENTION_AWARE", "RANK_ORDER"},
-                 &Options::strategy),
+        word_row("strategy", one_of_strategies(), "placement of aggregators (default CONTENTION_AWARE)",
+                 {core::strategy_names().begin(), core::strategy_names().end()}, &Options::strategy),
         word_row("model", "paper-2024, paper-2017 or default", "cost model that places the aggregators",
                  {"paper-2024", "paper-2017", "default"}, &Options::model),
         text_row("platform", "a file, or the name of a shipped platform", "description of the machine",
