@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include "api/c_face.hpp"
+#include "declared/step_state.hpp"
 #include "mpiio/datatype.hpp"
 #include "mpiio/device_memory.hpp"
 #include "mpiio/originals.hpp"
@@ -136,7 +136,7 @@ bool OpenFile::open_engine()
     }
     reopen_ = false;
     note_stage();
-    auto& state = api::Inside::of(*file_);
+    auto& state = *file_;
     if (!is_served(state.storage.name)) {
         give_up(fmt::format("file system {}", state.storage.name));
         return false;
@@ -153,7 +153,7 @@ bool OpenFile::open_engine()
 /// opens it at the first access, so that nobody asks for the name again. Local.
 std::int64_t OpenFile::identity() const
 {
-    auto* const target = api::Inside::shared(*file_)->target();
+    auto* const target = file_->target();
     struct stat found = {};
     if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
     if (first_ && which_ != Which{found.st_dev, found.st_ino}) return no_match;
@@ -184,7 +184,7 @@ OpenFile::Decision OpenFile::decide(Part const& part)
         values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
     auto const used = std::span(values).first(plans + 2 * bench_->known.size());  // as many on all ranks
-    auto const status = api::Inside::of(*file_).pool->least(used);
+    auto const status = file_->pool->least(used);
     auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
     if (!status) return decision;
@@ -299,7 +299,7 @@ Outcome OpenFile::serve_together(Request const& request)
 std::size_t OpenFile::declare(Part const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
-    auto step = api::declare(api::Inside::shared(*file_), {std::move(variable)});
+    auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
     auto& known = bench_->known;
     auto const place = known.size() < Bench::most_known ? known.size() : bench_->oldest++ % Bench::most_known;
@@ -318,12 +318,13 @@ Outcome OpenFile::run(Request const& request, Part& part, Decision const& decisi
     try {
         auto const place = decision.known ? *decision.known : declare(part);
         auto& step = *bench_->known[place].step;
-        if (&step.file() != api::Inside::shared(*file_).get()) step.retarget(api::Inside::shared(*file_));
+        if (&step.file() != file_.get()) step.retarget(file_);
         step.rebase(decision.known ? decision.shift : 0);
         if (writing && part.packed)
             pattern::pack(part.memory, static_cast<std::byte const*>(request.buffer), 0, part.bytes, part.data);
         if (part.bytes > 0)
-            step.supply(0, part.data, static_cast<std::size_t>(part.bytes), writing ? api::Op::write : api::Op::read);
+            step.supply(0, part.data, static_cast<std::size_t>(part.bytes),
+                        writing ? declared::Op::write : declared::Op::read);
         step.start(false);
         moving = true;
         auto const moved = step.wait();

@@ -16,11 +16,12 @@
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
-#include "api/c_face.hpp"
-#include "api/report_file.hpp"
 #include "comm/team.hpp"
+#include "declared/step_state.hpp"
 #include "mpiio/datatype.hpp"
 #include "mpiio/originals.hpp"
+#include "report/report.hpp"
+#include "report/report_file.hpp"
 #include "settings/settings.hpp"
 #include "stage/find.hpp"
 
@@ -240,7 +241,7 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     path_ = absolute(path.value_or(name));
     which_ = mpiio::which(path ? path_ : name);
     auto const settings = environment();
-    if (settings && settings->options.report) (void)api::report_place(*settings->options.report);
+    if (settings && settings->options.report) (void)report::report_place(*settings->options.report);
     auto const patterns = settings ? settings->options.files : std::nullopt;
     if (!path) refusal_ = "a prefix of another file system";
     if (patterns && !matches(*patterns, path_)) refusal_ = "TAPIOCA_FILES";
@@ -255,7 +256,7 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
 /// This rank may wait for others in `call`, of MPI_File_...
 void OpenFile::watch(char const* call)
 {
-    if (file_) return api::Inside::of(*file_).watch(call);
+    if (file_) return file_->watch(call);
     auto const settings = environment();
     auto const seconds = settings ? settings->options.timeout : std::nullopt;
     watchdog_ = comm::watch({seconds.value_or(settings::default_timeout), rank_, ranks_, call, &path_});
@@ -396,7 +397,7 @@ int OpenFile::close()
     if (!off_.empty()) account["passed_on"] = off_;
     account["calls_of"] = "rank 0";
     account["calls"] = nlohmann::ordered_json::parse(describe_calls(calls_.counts()));
-    api::add_to_report(*settings->options.report, account.dump());
+    report::add(*settings->options.report, account.dump());
     return late_;
 }
 
@@ -436,7 +437,7 @@ std::string OpenFile::describe_calls(std::vector<std::uint64_t> const& counts) c
 /// Collective.
 void OpenFile::account()
 {
-    auto& state = api::Inside::of(*file_);
+    auto& state = *file_;
     if (!state.settings.options.report) return;
     state.account.more.emplace_back("calls", describe_calls(state.pool->team().sum(calls_.counts())));
     calls_.clear();

@@ -111,8 +111,8 @@ private:
     struct Part;  ///< this rank's part in a request
     struct Decision;
 
-    [[nodiscard]] api::FileState& logged() const;
-    [[nodiscard]] api::Staging& staging() const;
+    [[nodiscard]] declared::FileState& logged() const;
+    [[nodiscard]] flush::Staging& staging() const;
     void note_stage();
     int hand_over_own(Direction direction, bool durable);
     static constexpr int never_staged = MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL;
@@ -121,7 +121,7 @@ private:
     void go_past_marker(std::string const& what) const;
     [[nodiscard]] bool fits_stage() const;
     [[nodiscard]] bool identify();
-    [[nodiscard]] File open_file();
+    [[nodiscard]] std::shared_ptr<declared::FileState> open_file();
     [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
     Outcome serve_together(Request const& request);
     [[nodiscard]] std::shared_ptr<OpenFile> owner_of_log();
@@ -175,9 +175,9 @@ private:
 
     std::shared_ptr<Seat> seat_;
     std::shared_ptr<Bench> bench_;
-    std::optional<File> file_;  ///< from the first collective access on
-    bool identified_ = false;   ///< and all ranks have opened the same file
-    std::string conditions_;    ///< what a plan depends on besides the data: file system and settings
+    std::shared_ptr<declared::FileState> file_;  ///< from the first collective access on
+    bool identified_ = false;                    ///< and all ranks have opened the same file
+    std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings
     Calls calls_;
 
     // Threads may use this handle, or others of the file that share its log, at the same time, and close it.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "api/c_face.hpp"
+#include "declared/step_state.hpp"
 #include "mpiio/originals.hpp"
 #include "mpiio/part.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "api/c_face.hpp"
+#include "declared/step_state.hpp"
 #include "mpiio/originals.hpp"
 #include "mpiio/part.hpp"
 
@@ -38,12 +38,12 @@ int write_alone(MPI_File file, Request const& request, MPI_Status* status)
 }  // namespace
 
 /// The file as the engine has it open. @pre it has
-api::FileState& OpenFile::logged() const
+declared::FileState& OpenFile::logged() const
 {
-    return *api::Inside::shared(*file_);
+    return *file_;
 }
 
-api::Staging& OpenFile::staging() const
+flush::Staging& OpenFile::staging() const
 {
     return *logged().staging;
 }
@@ -67,12 +67,12 @@ bool OpenFile::fits_stage() const
 }
 
 /// For the engine, with the stage that the settings ask for or, if that cannot be had, without. Collective.
-File OpenFile::open_file()
+std::shared_ptr<declared::FileState> OpenFile::open_file()
 {
     auto const mode = (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
         auto* const kept = bench_->comm == MPI_COMM_SELF ? &bench_->pool : nullptr;
-        return api::Inside::file(api::open_file(bench_->comm, path_, mode, {}, hints_, false, staged, kept));
+        return declared::open_file(bench_->comm, path_, mode, {}, hints_, {.may_stage = staged, .kept = kept});
     };
     if (!may_stage()) return open(false);
     try {
@@ -90,7 +90,7 @@ bool OpenFile::identify()
 {
     auto const mine = identity();
     std::array<std::int64_t, 3> values = {mine, -mine, fits_stage() ? 1 : 0};
-    bool const heard = api::Inside::of(*file_).pool->least(values).has_value();  // also if this rank has found nothing
+    bool const heard = file_->pool->least(values).has_value();  // also if this rank has found nothing
     identified_ = heard && values[0] != -INT64_MAX && values[0] == -values[1];
     views_fit_ = values[2] == 1;
     return identified_;
@@ -304,7 +304,7 @@ std::int64_t OpenFile::staged_end()
 
 void OpenFile::tell_unclosed()
 {
-    if (has_stage()) tell("tapioca: " + api::never_closed(path_));
+    if (has_stage()) tell("tapioca: " + flush::never_closed(path_));
 }
 
 }  // namespace tapioca::mpiio
