@@ -83,7 +83,8 @@ OpenFile::Part OpenFile::look_closely(Request const& request) const
     if (auto why = obstacle_of(request.direction); !why.empty()) return cannot(std::move(why)), std::move(part);
     if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return cannot("invalid arguments"), std::move(part);
 
-    if (!is_committed(request.type, bench_->comm)) return cannot("a datatype that is not committed"), std::move(part);
+    if (!is_committed(request.type, channel_->comm.get()))
+        return cannot("a datatype that is not committed"), std::move(part);
     MPI_Count bytes = 0;
     PMPI_Type_size_x(request.type, &bytes);
     if (__builtin_mul_overflow(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(request.count), &part.bytes))
@@ -169,21 +170,21 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     constexpr std::size_t hints = 2;
     constexpr std::size_t file = 3;
     constexpr std::size_t plans = 5;
-    std::array<std::int64_t, plans + 2 * Bench::most_known> values;
+    std::array<std::int64_t, plans + 2 * Channel::most_known> values;
     values.fill(no_match);
     values[0] = part.obstacle.empty() ? 1 : 0;
     values[1] = -part.bytes;
     values[hints] = reopen_ ? 0 : 1;
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
-    for (std::size_t i = 0; i < bench_->known.size(); ++i) {
-        auto const& known = bench_->known[i];
+    for (std::size_t i = 0; i < channel_->known.size(); ++i) {
+        auto const& known = channel_->known[i];
         if (known.conditions != conditions_ || known.shape != part.access.shape) continue;
         auto const shift = part.access.origin - known.origin;
         values[plans + 2 * i] = part.bytes == 0 ? any_shift : shift;
         values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
-    auto const used = std::span(values).first(plans + 2 * bench_->known.size());  // as many on all ranks
+    auto const used = std::span(values).first(plans + 2 * channel_->known.size());  // as many on all ranks
     auto const status = api::Inside::of(*file_).pool->least(used);
     auto const agreed = [&](std::size_t i) { return values[i] != no_match && values[i] == -values[i + 1]; };
     Decision decision;
@@ -195,7 +196,7 @@ OpenFile::Decision OpenFile::decide(Part const& part)
     if (!identified_) return decision;
     decision.served = values[0] == 1;
     decision.empty = values[1] == 0;
-    for (std::size_t i = 0; i < bench_->known.size() && !decision.known; ++i) {
+    for (std::size_t i = 0; i < channel_->known.size() && !decision.known; ++i) {
         if (!agreed(plans + 2 * i)) continue;
         decision.known = i;
         decision.shift = values[plans + 2 * i];
@@ -217,15 +218,12 @@ bool OpenFile::agree_to_serve()
 {
     if (agreed_) return off_.empty();
     agreed_ = true;
-    enum : int { refused = 1, staged = 2, wished = 4 };
-    int all = refusal_.empty() ? 0 : refused;
+    enum : unsigned { refused = 1, staged = 2, wished = 4 };
+    unsigned all = refusal_.empty() ? 0U : unsigned{refused};
     if (has_hint("tapioca_stage")) all |= wished;
     if (any_staged() && which_ && !staged_handles_of(*which_, this).empty()) all |= staged;
-    seat_->settle(*bench_);
-    if (!alone_) {
-        comm::Waiting const waiting("the other ranks' first access");
-        PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_BOR, bench_->comm);
-    }
+    channels_->connect(*channel_);
+    all = comm::unite(channel_->comm.get(), all, "the other ranks' first access");
     wished_ = (all & wished) != 0;
     if (all & refused)
         off_ = refusal_.empty() ? "another rank's wish" : refusal_;
@@ -301,8 +299,8 @@ std::size_t OpenFile::declare(Part const& part)
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = api::declare(api::Inside::shared(*file_), {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
-    auto& known = bench_->known;
-    auto const place = known.size() < Bench::most_known ? known.size() : bench_->oldest++ % Bench::most_known;
+    auto& known = channel_->known;
+    auto const place = known.size() < Channel::most_known ? known.size() : channel_->oldest++ % Channel::most_known;
     if (place == known.size()) known.emplace_back();
     known[place] = {part.access.shape, part.access.origin, conditions_, std::move(step)};
     return place;
@@ -317,7 +315,7 @@ Outcome OpenFile::run(Request const& request, Part& part, Decision const& decisi
     bool moving = false;
     try {
         auto const place = decision.known ? *decision.known : declare(part);
-        auto& step = *bench_->known[place].step;
+        auto& step = *channel_->known[place].step;
         if (&step.file() != api::Inside::shared(*file_).get()) step.retarget(api::Inside::shared(*file_));
         step.rebase(decision.known ? decision.shift : 0);
         if (writing && part.packed)

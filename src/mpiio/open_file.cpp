@@ -247,9 +247,9 @@ OpenFile::OpenFile(MPI_File handle, MPI_Comm comm, std::string const& name, int 
     if (amode_ & MPI_MODE_SEQUENTIAL) refusal_ = "opened with MPI_MODE_SEQUENTIAL";
     if (refused(info)) refusal_ = "the hint tapioca=false";
     watch("open");
-    seat_ = Seat::of(comm);
-    seat_->keep(watchdog_);
-    bench_ = seat_->take(comm);
+    channels_ = Channels::of(comm);
+    channels_->keep(watchdog_);
+    channel_ = channels_->take(comm);
 }
 
 /// This rank may wait for others in `call`, of MPI_File_...

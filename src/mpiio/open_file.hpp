@@ -14,8 +14,8 @@
 
 #include "core/result.hpp"
 #include "mpiio/calls.hpp"
+#include "mpiio/channels.hpp"
 #include "mpiio/recent.hpp"
-#include "mpiio/seat.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
@@ -173,8 +173,8 @@ private:
     pattern::View view_;
     std::int64_t etype_bytes_ = 1;
 
-    std::shared_ptr<Seat> seat_;
-    std::shared_ptr<Bench> bench_;
+    std::shared_ptr<Channels> channels_;
+    std::shared_ptr<Channel> channel_;
     std::optional<File> file_;  ///< from the first collective access on
     bool identified_ = false;   ///< and all ranks have opened the same file
     std::string conditions_;    ///< what a plan depends on besides the data: file system and settings

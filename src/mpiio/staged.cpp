@@ -71,8 +71,8 @@ File OpenFile::open_file()
 {
     auto const mode = (amode_ & MPI_MODE_RDONLY) ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
-        auto* const kept = bench_->comm == MPI_COMM_SELF ? &bench_->pool : nullptr;
-        return api::Inside::file(api::open_file(bench_->comm, path_, mode, {}, hints_, false, staged, kept));
+        auto* const kept = channel_->comm.get() == MPI_COMM_SELF ? &channel_->pool : nullptr;
+        return api::Inside::file(api::open_file(channel_->comm.get(), path_, mode, {}, hints_, false, staged, kept));
     };
     if (!may_stage()) return open(false);
     try {
