@@ -1,7 +1,6 @@
 // Run: one step under way on one rank. Within a node the same protocol for processes and for threads, without MPI.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/stopwatch.hpp"
 #include "engine/exchange.hpp"
 #include "engine/net.hpp"
 #include "engine/site.hpp"
@@ -109,17 +109,6 @@ std::unique_ptr<Run> start_direct(Place const& place, Work work);
 /// The one that the route asks for.
 std::unique_ptr<Run> start(Place const& place, Work work);
 
-/// Adds the seconds of its life to `total`.
-class Stopwatch {
-public:
-    explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
-    Stopwatch(Stopwatch const&) = delete;
-    Stopwatch& operator=(Stopwatch const&) = delete;
-    ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    double& total_;
-    std::chrono::steady_clock::time_point start_;
-};
+using core::Stopwatch;
 
 }  // namespace tapioca::engine

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "report/report.hpp"
+
 namespace tapioca::mpiio {
 
 namespace {
@@ -26,7 +28,7 @@ nlohmann::ordered_json describe(Calls const& made, std::vector<std::uint64_t> co
 
 }  // namespace
 
-void add_calls(api::FileState& file, Calls& made)
+void add_calls(declared::FileState& file, Calls& made)
 {
     if (!file.settings.options.report) return;
     file.account.more.emplace_back("calls", describe(made, file.pool->team().sum(made.counts())).dump());
@@ -40,7 +42,7 @@ void report_calls(std::string const& report, std::string const& path, std::strin
     if (!off.empty()) account["passed_on"] = off;
     account["calls_of"] = "rank 0";
     account["calls"] = describe(made, made.counts());
-    api::add_to_report(report, account.dump());
+    report::add(report, account.dump());
 }
 
 }  // namespace tapioca::mpiio

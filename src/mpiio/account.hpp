@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "api/state.hpp"
+#include "declared/file_state.hpp"
 #include "mpiio/calls.hpp"
 
 namespace tapioca::mpiio {
 
 /// Adds all ranks' calls to the account of a file that is about to be closed, if there is a report. Collective.
-void add_calls(api::FileState& file, Calls& calls);
+void add_calls(declared::FileState& file, Calls& calls);
 
 /// Adds the account of a file that the engine never opened, or no longer had open, to the report: this rank's calls.
 /// `off`: why it was left to the MPI library, if it was. Local.

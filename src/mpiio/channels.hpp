@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "api/state.hpp"
 #include "comm/lasting.hpp"
 #include "comm/watchdog.hpp"
+#include "declared/step_state.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
@@ -29,7 +29,7 @@ struct Known {
     pattern::Shape shape;  ///< of no bytes, if this rank has none
     std::int64_t origin = 0;
     std::string conditions;  ///< file system and settings that the plan was made for; the same on all ranks
-    std::unique_ptr<api::StepState> step;
+    std::unique_ptr<declared::StepState> step;
 };
 
 /// A communicator of ours and the plans that were made on it.

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "api/report_file.hpp"
 #include "comm/team.hpp"
 #include "mpiio/account.hpp"
 #include "mpiio/beside.hpp"
@@ -15,6 +14,7 @@
 #include "mpiio/originals.hpp"
 #include "mpiio/table.hpp"
 #include "mpiio/tell.hpp"
+#include "report/report_file.hpp"
 #include "stage/find.hpp"
 
 namespace tapioca::mpiio {
@@ -23,7 +23,7 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     : opened_(file, comm, name, amode), hints_(info)
 {
     auto const settings = environment();
-    if (settings && settings->options.report) (void)api::report_place(*settings->options.report);
+    if (settings && settings->options.report) (void)report::report_place(*settings->options.report);
     refusal_ = hints_.refuse() ? "the hint tapioca=false" : opened_.refusal;
     watch("open");
     channels_ = Channels::of(comm);

@@ -47,12 +47,14 @@ void go_past_marker(Opened const& opened, std::string const& what)
                         : ""));
 }
 
-std::shared_ptr<api::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel, bool may_stage)
+std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
+                                               bool may_stage)
 {
     auto const mode = opened.read_only() ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
         auto* const kept = channel.comm.get() == MPI_COMM_SELF ? &channel.pool : nullptr;
-        return api::open_file(channel.comm.get(), opened.path, mode, {}, hints.get(), false, staged, kept);
+        return declared::open_file(channel.comm.get(), opened.path, mode, {}, hints.get(),
+                                   {.may_stage = staged, .kept = kept});
     };
     if (!may_stage) return open(false);
     try {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "api/state.hpp"
+#include "declared/file_state.hpp"
 #include "mpiio/channels.hpp"
 #include "mpiio/hints.hpp"
 #include "mpiio/opened.hpp"
@@ -23,7 +23,8 @@ void go_past_marker(Opened const& opened, std::string const& what);
 
 /// Opens the file on the channel, with the stage that the settings ask for, if it may have one; or without, if that
 /// cannot be had. Collective. Throws an Error on all ranks if it cannot be opened at all.
-std::shared_ptr<api::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel, bool may_stage);
+std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
+                                               bool may_stage);
 
 /// File systems whose clients see each other's writes, and that one node's ranks may share through its page cache.
 bool is_served(std::string const& storage);

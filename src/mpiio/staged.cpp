@@ -16,12 +16,12 @@
 namespace tapioca::mpiio {
 
 /// The file as the engine has it open. @pre there is a log
-api::FileState& Staged::file() const
+declared::FileState& Staged::file() const
 {
     return steps_.file();
 }
 
-api::Staging& Staged::staging() const
+flush::Staging& Staged::staging() const
 {
     return *file().staging;
 }
@@ -63,7 +63,7 @@ void Staged::tell_once(std::string const& text)
 
 void Staged::tell_unclosed()
 {
-    tell_once(api::never_closed(handle_.opened().path));
+    tell_once(flush::never_closed(handle_.opened().path));
 }
 
 /// A flush has failed.

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "api/state.hpp"
+#include "declared/file_state.hpp"
 #include "mpiio/part.hpp"
 #include "mpiio/recent.hpp"
 #include "mpiio/service.hpp"
@@ -54,8 +54,8 @@ public:
     void tell_unclosed();
 
 private:
-    [[nodiscard]] api::FileState& file() const;
-    [[nodiscard]] api::Staging& staging() const;
+    [[nodiscard]] declared::FileState& file() const;
+    [[nodiscard]] flush::Staging& staging() const;
     Outcome write(Handle& through, Request const& request, bool collective);
     Outcome write_past_the_log(Request const& request, Part const& part);
     int enter(pattern::Access const& access);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <new>
 
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -41,7 +42,7 @@ bool agreed(std::int64_t least, std::int64_t least_negated)
 
 }  // namespace
 
-void Steps::open(std::shared_ptr<api::FileState> file)
+void Steps::open(std::shared_ptr<declared::FileState> file)
 {
     file_ = std::move(file);
     auto const& storage = file_->storage;
@@ -53,10 +54,11 @@ std::optional<Error> Steps::close()
 {
     std::optional<Error> outcome;
     try {
-        api::Inside::file(file_).close();
+        file_->close();
     } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
         outcome = error;
     }
+    if (file_->forked()) (void)new (std::nothrow) std::shared_ptr(file_);  // the parent's
     file_.reset();
     identified_ = false;
     return outcome;
@@ -152,7 +154,7 @@ Steps::Decision Steps::decide(Part const& part)
 std::size_t Steps::declare(Part const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
-    auto step = api::declare(file_, {std::move(variable)});
+    auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
     auto& channel = handle_.channel();
     auto& known = channel.known;
@@ -176,7 +178,8 @@ Outcome Steps::run(Request const& request, Part const& part, Decision const& dec
         step.rebase(decision.known ? decision.shift : 0);
         if (writing) part.pack(request);
         if (part.bytes > 0)
-            step.supply(0, part.data, static_cast<std::size_t>(part.bytes), writing ? api::Op::write : api::Op::read);
+            step.supply(0, part.data, static_cast<std::size_t>(part.bytes),
+                        writing ? declared::Op::write : declared::Op::read);
         step.start(false);
         moving = true;
         auto const moved = step.wait();

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "api/state.hpp"
+#include "declared/file_state.hpp"
 #include "mpiio/part.hpp"
 
 namespace tapioca::mpiio {
@@ -20,9 +20,9 @@ public:
 
     [[nodiscard]] bool is_open() const { return file_ != nullptr; }
     /// @pre it is open
-    [[nodiscard]] api::FileState& file() const { return *file_; }
+    [[nodiscard]] declared::FileState& file() const { return *file_; }
     /// The engine has opened the file. Local.
-    void open(std::shared_ptr<api::FileState> file);
+    void open(std::shared_ptr<declared::FileState> file);
     /// Closes it. Collective. What went wrong, if anything did.
     std::optional<Error> close();
 
@@ -45,9 +45,9 @@ private:
     Outcome run(Request const& request, Part const& part, Decision const& decision);
 
     Handle& handle_;
-    std::shared_ptr<api::FileState> file_;  ///< null if it is not open
-    bool identified_ = false;               ///< all ranks have opened the same file
-    std::string conditions_;                ///< what a plan depends on besides the data: file system and settings
+    std::shared_ptr<declared::FileState> file_;  ///< null if it is not open
+    bool identified_ = false;                    ///< all ranks have opened the same file
+    std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings
 };
 
 }  // namespace tapioca::mpiio

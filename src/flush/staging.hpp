@@ -5,19 +5,20 @@
 #include <memory>
 #include <string>
 
+#include "core/descriptor.hpp"
+#include "file/open_file.hpp"
+#include "report/account.hpp"
 #include "stage/agent.hpp"
 #include "stage/marker.hpp"
 #include "stage/stage.hpp"
 
-namespace tapioca::api {
-
-class FileState;
+namespace tapioca::flush {
 
 class Staging {
 public:
     /// The log that the file's settings ask for, or null. Collective. Throws if it cannot be had; a full tier is a
     /// warning, and the file goes without.
-    static std::unique_ptr<Staging> open(FileState& file);
+    static std::unique_ptr<Staging> open(file::OpenFile& file, report::Account& account);
     ~Staging();
     Staging(Staging const&) = delete;
     Staging& operator=(Staging const&) = delete;
@@ -49,13 +50,11 @@ public:
     core::Status close();
 
     /// As JSON, for the report. Collective.
-    [[nodiscard]] std::string account();
+    [[nodiscard]] std::string figures();
 
 private:
-    Staging(FileState& file, stage::Stage stage, std::string tier, std::string target)
-        : file_(file), stage_(std::move(stage)), tier_(std::move(tier)), target_(std::move(target))
-    {
-    }
+    Staging(file::OpenFile& file, report::Account& account, stage::Stage stage, std::string tier, std::string target);
+    void settle(core::Descriptor marker);
     /// Whether the node's ranks share a log.
     [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::Mapping::node; }
     core::Status flush(bool durable, bool closing);
@@ -73,11 +72,12 @@ private:
     core::Status write_to_target(stage::Stage::Write const& write);
     void warn_if_full();
 
-    FileState& file_;
+    file::OpenFile& file_;
+    report::Account& account_;
     stage::Stage stage_;
     std::string tier_;
     std::string target_;                   ///< its path when it was opened, resolved
-    stage::Descriptor marker_;             ///< on rank 0, where it cannot be mapped
+    core::Descriptor marker_;              ///< on rank 0, where it cannot be mapped
     stage::HeldMarker held_;               ///< else, which needs no descriptor
     bool draining_ = false;                ///< in the background; the same on all ranks
     std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node
@@ -91,9 +91,7 @@ private:
     double flushing_ = 0;
 };
 
-/// Brings the requests of logs, of which this rank has `content`, into the file. Collective; what `tapioca log recover`
-/// does. `progress` hears of bytes of this rank that are done.
-core::Status replay(std::shared_ptr<FileState> const& file, stage::Content& content,
-                    std::function<void(std::uint64_t)> const& progress);
+/// What is told of a staged file for which MPI, or its life, ends before close().
+std::string never_closed(std::string const& path);
 
-}  // namespace tapioca::api
+}  // namespace tapioca::flush

@@ -1,4 +1,4 @@
-#include "api/report_file.hpp"
+#include "report/report_file.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@
 #include "stage/files.hpp"
 #include "target/identity.hpp"
 
-namespace tapioca::api {
+namespace tapioca::report {
 
 namespace {
 
@@ -266,4 +266,4 @@ core::Status add_account(std::string const& path, std::string const& account)
     return core::fail(Errc::io, path + ": others replace it all the time");
 }
 
-}  // namespace tapioca::api
+}  // namespace tapioca::report

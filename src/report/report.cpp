@@ -1,4 +1,5 @@
-// The account of a file as JSON, and the report that collects the accounts of a process.
+#include "report/report.hpp"
+
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
@@ -6,11 +7,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "api/report_file.hpp"
-#include "api/state.hpp"
 #include "plan/to_json.hpp"
+#include "report/report_file.hpp"
 
-namespace tapioca::api {
+namespace tapioca::report {
 
 namespace {
 
@@ -104,27 +104,21 @@ std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-char const* name(Mode mode)
+void write(Subject const& file, Account const& account)
 {
-    return mode == Mode::create ? "create" : mode == Mode::update ? "update" : "read";
-}
-
-void write_report(FileState const& file)
-{
-    auto const& account = file.account;
     std::vector<double> numbers;
     append(numbers, account.write);
     append(numbers, account.read);
     numbers.push_back(account.planning);
     numbers.push_back(static_cast<double>(account.bookkeeping_bytes));
     numbers.push_back(static_cast<double>(account.planning_bytes));
-    auto const& team = file.pool->team();
+    auto const& team = file.team;
     Columns const all(team.gather(numbers), numbers.size());
     if (team.rank() != 0) return;
 
     Json json;
     json["path"] = file.path;
-    json["mode"] = name(file.mode);
+    json["mode"] = file.mode;
     json["ranks"] = team.size();
     json["options"] = to_json(file.settings);
     json["plans"] = Json::array();
@@ -136,10 +130,10 @@ void write_report(FileState const& file)
     json["write"] = direction(account.write, all, 0);
     json["read"] = direction(account.read, all, per_direction);
     for (auto const& [name, value] : account.more) json[name] = Json::parse(value);
-    add_to_report(*file.settings.options.report, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    add(*file.settings.options.report, json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-void add_to_report(std::string const& path, std::string const& account)
+void add(std::string const& path, std::string const& account)
 try {
     auto const text = Json::parse(account).dump(2, ' ', false, Json::error_handler_t::replace);
     auto const status = add_account(report_path(report_place(path)), text);
@@ -148,4 +142,4 @@ try {
     std::fprintf(stderr, "tapioca: report: %s: %s\n", path.c_str(), error.what());
 }
 
-}  // namespace tapioca::api
+}  // namespace tapioca::report

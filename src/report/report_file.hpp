@@ -5,7 +5,7 @@
 
 #include "core/result.hpp"
 
-namespace tapioca::api {
+namespace tapioca::report {
 
 /// The report that this path means: where it led when this process first asked. Local.
 std::string report_place(std::string const& path);
@@ -15,4 +15,4 @@ std::string report_place(std::string const& path);
 /// depend on how long the report is. Local; threads may call it at the same time.
 core::Status add_account(std::string const& path, std::string const& account);
 
-}  // namespace tapioca::api
+}  // namespace tapioca::report

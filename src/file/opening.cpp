@@ -1,19 +1,18 @@
-// Opening a file: rank 0 does what must be done once and tells the others.
+#include "file/opening.hpp"
+
 #include <cstring>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "api/report_file.hpp"
-#include "api/state.hpp"
-#include "comm/watchdog.hpp"
 #include "core/host.hpp"
+#include "file/identify.hpp"
 #include "machine/stripes.hpp"
+#include "report/report.hpp"
+#include "report/report_file.hpp"
 #include "stage/find.hpp"
 
-namespace tapioca {
-
-namespace api {
+namespace tapioca::file {
 
 namespace {
 
@@ -23,11 +22,12 @@ engine::Wish wish_of(settings::Settings const& settings)
 }
 
 /// On rank 0: the settings, with those of the platform file.
-core::Status settle(FileState& file, core::Result<settings::Settings> settings)
+core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
-    if (auto const& report = file.settings.options.report) (void)report_place(*report);  // it may be a relative path
+    if (auto const& report = file.settings.options.report)
+        (void)report::report_place(*report);  // it may be a relative path
     auto const ranks_per_node = file.pool->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
@@ -67,7 +67,7 @@ void set_aside(Options& options)
 }
 
 /// What no file can be opened with. Ranks with other paths or modes than rank 0 hear of it in any case.
-core::Status check_arguments(FileState const& file)
+core::Status check_arguments(OpenFile const& file)
 {
     if (file.path.find('\0') != std::string::npos)
         return core::fail(Errc::invalid_argument, "a zero byte in the path would cut it short");
@@ -77,7 +77,7 @@ core::Status check_arguments(FileState const& file)
 }
 
 /// On rank 0: file and file system.
-core::Status open_first(FileState& file)
+core::Status open_first(OpenFile& file)
 {
     if (auto status = check_arguments(file); !status) return status;
     while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
@@ -110,7 +110,7 @@ core::Status open_first(FileState& file)
 }
 
 /// What rank 0 found. Texts follow: the storage's note, the path, the place, and the settings or a failure.
-struct Opening {
+struct Finding {
     std::int64_t block_bytes;
     std::int64_t stripe_bytes;
     target::Identity identity;
@@ -125,92 +125,58 @@ struct Opening {
     char host[64];
 };
 
-std::string pack(FileState const& file, core::Status const& status)
+std::string pack(OpenFile const& file, core::Status const& status)
 {
     auto const& storage = file.storage;
-    Opening opening = {};
-    opening.block_bytes = storage.block_bytes;
-    opening.stripe_bytes = storage.stripe_bytes;
-    opening.identity = file.first.identity;
-    opening.stripe_count = storage.stripe_count;
-    opening.note_bytes = static_cast<std::int32_t>(storage.note.size());
-    opening.path_bytes = static_cast<std::int32_t>(file.path.size());
-    opening.place_bytes = static_cast<std::int32_t>(file.place.size());
-    opening.remote = storage.remote;
-    opening.failed = !status;
-    opening.mode = file.mode;
-    storage.name.copy(opening.storage, sizeof opening.storage - 1);
-    core::host_name().copy(opening.host, sizeof opening.host - 1);
-    std::string message(reinterpret_cast<char const*>(&opening), sizeof opening);
+    Finding found = {};
+    found.block_bytes = storage.block_bytes;
+    found.stripe_bytes = storage.stripe_bytes;
+    found.identity = file.first.identity;
+    found.stripe_count = storage.stripe_count;
+    found.note_bytes = static_cast<std::int32_t>(storage.note.size());
+    found.path_bytes = static_cast<std::int32_t>(file.path.size());
+    found.place_bytes = static_cast<std::int32_t>(file.place.size());
+    found.remote = storage.remote;
+    found.failed = !status;
+    found.mode = file.mode;
+    storage.name.copy(found.storage, sizeof found.storage - 1);
+    core::host_name().copy(found.host, sizeof found.host - 1);
+    std::string message(reinterpret_cast<char const*>(&found), sizeof found);
     message += storage.note + file.path + file.place;
     if (status) return message + settings::pack(file.settings);
     auto const failure = core::pack(status.error());
     return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
 }
 
-core::Status unpack(FileState& file, std::string const& message)
+core::Status unpack(OpenFile& file, std::string const& message)
 {
-    Opening opening;
-    std::memcpy(&opening, message.data(), sizeof opening);
-    auto rest = std::string_view(message).substr(sizeof opening);
+    Finding found;
+    std::memcpy(&found, message.data(), sizeof found);
+    auto rest = std::string_view(message).substr(sizeof found);
     auto const take = [&](std::int32_t bytes) {
         auto const text = rest.substr(0, static_cast<std::size_t>(bytes));
         rest.remove_prefix(text.size());
         return std::string(text);
     };
-    auto note = take(opening.note_bytes);
-    file.path = take(opening.path_bytes);  // for the same messages on all ranks
-    file.first = {take(opening.place_bytes), opening.host, opening.mode, opening.identity};
-    if (opening.failed) {
+    auto note = take(found.note_bytes);
+    file.path = take(found.path_bytes);  // for the same messages on all ranks
+    file.first = {take(found.place_bytes), found.host, found.mode, found.identity};
+    if (found.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
         failure.rank = 0;
         return tl::unexpected(std::move(failure));
     }
     file.settings = settings::unpack(rest);
-    file.storage = machine::storage_profile(opening.storage);
-    file.storage.block_bytes = opening.block_bytes;
-    file.storage.stripe_bytes = opening.stripe_bytes;
-    file.storage.stripe_count = opening.stripe_count;
-    file.storage.remote = opening.remote != 0;
+    file.storage = machine::storage_profile(found.storage);
+    file.storage.block_bytes = found.block_bytes;
+    file.storage.stripe_bytes = found.stripe_bytes;
+    file.storage.stripe_count = found.stripe_count;
+    file.storage.remote = found.remote != 0;
     file.storage.note = std::move(note);
     return {};
 }
 
 }  // namespace
-
-target::Target* FileState::target()
-{
-    if (!target_) {
-        target_status_ = {};  // what failed before may do now
-        auto opened = open_again();
-        if (opened) {
-            keep(std::move(*opened));
-            if (staging) target_->tell_changes(staging->stage().writer().changes());
-        } else {
-            target_status_ = tl::unexpected(opened.error());
-        }
-    }
-    return target_.get();
-}
-
-void FileState::keep(std::unique_ptr<target::Target> target)
-{
-    bool const discard = settings.options.devnull.value_or(false);
-    target_ = discard ? target::discard_writes(std::move(target)) : std::move(target);
-}
-
-core::Status FileState::make_empty()
-{
-    if (mode != Mode::create || pool->team().rank() != 0 || std::exchange(emptied_, true)) return {};
-    return target::make_empty(target::descriptor(*target_));
-}
-
-core::Status FileState::close_target()
-{
-    auto status = target_ ? target_->close() : core::Status();
-    target_.reset();
-    return status;
-}
 
 std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
                                                Options const& options, MPI_Info info)
@@ -225,9 +191,9 @@ std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, 
 namespace {
 
 /// False if the communicator was abandoned before: the next time it will be as new. Collective.
-bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info info, bool may_stage,
-             std::shared_ptr<engine::Pool>* kept)
+bool open_on(OpenFile& file, Opening const& opening)
 {
+    auto const& [comm, options, info, kept, then] = opening;
     auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
@@ -268,8 +234,8 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
 
     require_same_file(file);
     file.require_same("open", "the list of options given in code",
-                      fmt::format("[{}]", fmt::join(describe({options, {}}), ", ")));
-    if (may_stage) file.staging = Staging::open(file);
+                      fmt::format("[{}]", fmt::join(report::describe({options, {}}), ", ")));
+    then();
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (had_bytes || !file.pool->several_nodes())  // all have it, or nobody
         file.raise_if("open", file.pool->agree(file.make_empty()));
@@ -282,35 +248,12 @@ bool open_on(MPI_Comm comm, FileState& file, Options const& options, MPI_Info in
 
 }  // namespace
 
-std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, bool recovering, bool may_stage,
-                                     std::shared_ptr<engine::Pool>* kept)
+void open(OpenFile& file, Opening const& opening)
 {
-    std::shared_ptr<FileState> state;
-    try {
-        state = std::make_shared<FileState>();
-        state->path = path;
-        state->place = target::absolute(path);
-        state->mode = mode;
-        state->recovering = recovering;
-        if (!comm::mpi_is_active())
-            state->raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
-        if (auto const* const why = comm::unfit(comm)) state->raise("open", {Errc::invalid_argument, 0, -1, why});
-        while (!open_on(comm, *state, options, info, may_stage, kept)) {}
-    } catch (std::bad_alloc const&) {
-        if (!state || !state->pool)
-            comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",
-                                      comm::rank_in(comm), path));
-        state->lose("open");
-    }
-    return state;
+    if (!comm::mpi_is_active())
+        file.raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
+    if (auto const* const why = comm::unfit(opening.comm)) file.raise("open", {Errc::invalid_argument, 0, -1, why});
+    while (!open_on(file, opening)) {}
 }
 
-}  // namespace api
-
-File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options, MPI_Info info)
-{
-    return File(api::open_file(comm, path, mode, options, info));
-}
-
-}  // namespace tapioca
+}  // namespace tapioca::file

@@ -1,4 +1,5 @@
-// Which file is it? All ranks must mean the one that rank 0 has opened, when they open it and ever after.
+#include "file/identify.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -9,20 +10,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "api/state.hpp"
 #include "core/host.hpp"
 
-namespace tapioca::api {
+namespace tapioca::file {
 
 namespace {
 
-target::Access access_of(FileState const& file)
+target::Access access_of(OpenFile const& file)
 {
     return file.mode == Mode::read ? target::Access::read : target::Access::update;
 }
 
 /// Some file systems show a name that is new, or that somebody looked for in vain, late on other hosts.
-core::Result<std::unique_ptr<target::Target>> open_patiently(FileState const& file)
+core::Result<std::unique_ptr<target::Target>> open_patiently(OpenFile const& file)
 {
     auto opened = target::open_file(file.place, access_of(file));
     for (int pause_ms = 1; !opened && opened.error().sys_errno == ENOENT && pause_ms <= 1024; pause_ms *= 2) {
@@ -35,7 +35,7 @@ core::Result<std::unique_ptr<target::Target>> open_patiently(FileState const& fi
 }
 
 /// This rank's path leads to another file or, with an errno, to none.
-core::Failure elsewhere(FileState const& file, int sys_errno)
+core::Failure elsewhere(OpenFile const& file, int sys_errno)
 {
     auto const& first = file.first;
     auto const host = core::host_name();
@@ -63,7 +63,7 @@ struct Sight {
 };
 
 /// Opens the file and compares it with what rank 0 has opened. Local.
-Sight look(FileState& file)
+Sight look(OpenFile& file)
 {
     Sight sight;
     bool const may_be_late = file.place == file.first.place && target::kernel_number() != file.first.identity.kernel;
@@ -90,7 +90,7 @@ Sight look(FileState& file)
 }
 
 /// What the first rank of this node has seen, on all of them: whatever kernel and mounts rank 0 has. Collective.
-target::Identity seen_on_node(FileState const& file, Sight const& mine)
+target::Identity seen_on_node(OpenFile const& file, Sight const& mine)
 {
     auto const& team = file.pool->team();
     if (!file.pool->several_nodes()) return file.first.identity;
@@ -104,7 +104,7 @@ target::Identity seen_on_node(FileState const& file, Sight const& mine)
 
 }  // namespace
 
-void require_same_file(FileState& file)
+void require_same_file(OpenFile& file)
 {
     auto& pool = *file.pool;
     auto const& team = pool.team();
@@ -136,7 +136,7 @@ void require_same_file(FileState& file)
     file.raise_if("open", pool.agree(mine.status));
 }
 
-core::Result<std::unique_ptr<target::Target>> FileState::open_again() const
+core::Result<std::unique_ptr<target::Target>> OpenFile::open_again() const
 {
     auto opened = target::open_file(place, access_of(*this));
     if (!opened) {
@@ -157,4 +157,4 @@ core::Result<std::unique_ptr<target::Target>> FileState::open_again() const
     return opened;
 }
 
-}  // namespace tapioca::api
+}  // namespace tapioca::file
