@@ -8,7 +8,7 @@
 #include <link.h>
 #include <unistd.h>
 
-#include "mpiio/tell.hpp"
+#include "core/warn.hpp"
 
 namespace tapioca::mpiio {
 

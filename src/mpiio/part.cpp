@@ -9,11 +9,11 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// MPI has no call that tells, but one that complains, in the way that `comm` asks for. The program's own communicator
-/// is spared that.
+/// MPI has no call that tells, but one that complains, in the way that `comm` asks for. Without a communicator of ours
+/// nobody is asked: the program's own are spared that.
 bool is_committed(MPI_Datatype type, MPI_Comm comm)
 {
-    if (comm == MPI_COMM_SELF) return true;
+    if (comm == MPI_COMM_SELF || comm == MPI_COMM_NULL) return true;
     char nothing = 0;
     int position = 0;
     return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;

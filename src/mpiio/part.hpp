@@ -32,8 +32,8 @@ struct Part {
     [[nodiscard]] MPI_Offset next(std::int64_t etype_bytes) const { return offset + bytes / etype_bytes; }
 };
 
-/// Whatever is wrong with the arguments is left for the MPI library to say. `comm`: a communicator whose errors are
-/// returned, or MPI_COMM_SELF. Local. Throws if there is no memory for it.
+/// Whatever is wrong with the arguments is left for the MPI library to say. `comm`: the file's channel's, or none if it
+/// has not got one yet. Local. Throws if there is no memory for it.
 Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm comm);
 
 }  // namespace tapioca::mpiio

@@ -1,16 +1,17 @@
 #include "mpiio/tell.hpp"
 
 #include <atomic>
-#include <cstdio>
+#include <string_view>
 
 #include "comm/team.hpp"
+#include "core/warn.hpp"
 
 namespace tapioca::mpiio {
 
 void tell(std::string const& text)
 {
-    bool const named = text.starts_with("tapioca: ");
-    std::fprintf(stderr, "%s%s\n", named ? "" : "tapioca: ", text.c_str());
+    constexpr std::string_view name = "tapioca: ";
+    core::warn(text.starts_with(name) ? text.substr(name.size()) : text);
 }
 
 void tell_left_alone(std::string const& why)

@@ -5,7 +5,7 @@
 
 namespace tapioca::mpiio {
 
-/// A line that begins with "tapioca: ", as an Error's own words do already.
+/// A warning. `text` may be an Error's own words, which begin with our name already.
 void tell(std::string const& text);
 
 /// On rank 0 of the job, and once: the first reason why files are left to the MPI library although nobody wished that.
