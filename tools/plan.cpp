@@ -87,9 +87,8 @@ void add_options(CLI::App& app, Asked& asked)
 
 machine::Machine complete(machine::Machine machine)
 {
-    auto const is_dram = [](auto const& tier) { return tier.kind == "dram"; };
-    if (std::none_of(machine.tiers.begin(), machine.tiers.end(), is_dram))
-        machine.tiers.push_back({"dram", "dram", {}, {}, {}, {}, {}, {}});  // every node has some
+    if (std::none_of(machine.tiers.begin(), machine.tiers.end(), machine::is_ordinary))
+        machine.tiers.push_back(machine::ordinary_memory());
     for (auto& tier : machine.tiers) tier = machine::with_assumptions(tier);
     return machine;
 }

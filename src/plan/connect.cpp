@@ -267,7 +267,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
             seats = route->seats;
             room = route->memory_per_aggregator();
             for (auto const& seat : route->seats)
-                route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
+                route->areas.push_back(machine::is_ordinary(job.machine->tiers[seat.tier]) ? 0 : seat.tier + 1);
             bool const reading = route == &plan.read;
             auto const other = reading && plan.write.networked() ? plan::taken(job, plan.write, nodes, false) : Taken();
             if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, reading, other);
