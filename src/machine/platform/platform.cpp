@@ -12,8 +12,8 @@
 #include "machine/machine.hpp"
 #include "machine/platform/gateways.hpp"
 #include "machine/platform/section.hpp"
-#include "machine/platform/topology.hpp"
 #include "machine/tier/kinds.hpp"
+#include "machine/topology/kind.hpp"
 
 namespace tapioca::machine {
 
