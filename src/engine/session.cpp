@@ -12,7 +12,7 @@ namespace tapioca::engine {
 core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_node,
                                                    std::shared_ptr<Session>* elsewhere)
 {
-    auto const kept = comm::Kept::pool;
+    static comm::Key const kept;
     if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Session>(comm::attached(comm, kept))) {
         if (existing->forks_ != core::forks())
             return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");
@@ -23,7 +23,7 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
-    auto memory = std::move(*machine::make_tier({"dram", "dram", {}, {}, {}, {}, {}, {}}));
+    auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());

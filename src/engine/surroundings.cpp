@@ -202,7 +202,7 @@ std::vector<std::vector<std::uint64_t>> free_bytes(std::vector<Node>& nodes, mac
     if (pretended)
         for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
     for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
-        if (machine.tiers[tier].kind != "dram") continue;
+        if (!machine::is_ordinary(machine.tiers[tier])) continue;
         auto least = result[0][tier];
         for (auto const& free : result) least = std::min(least, free[tier]);
         for (auto& free : result) free[tier] = least / per_machine;
