@@ -73,10 +73,7 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--nodes", asked.nodes, "nodes of the job, the first of the machine [all]")
         ->check(CLI::Range(1, 10'000'000));
     app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
-    app.add_option("--workload", asked.workload,
-                   "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES, array1d:BYTES,uniform|random|normal, or\n"
-                   "sizes:BYTES,BYTES,... for each rank")
-        ->capture_default_str();
+    app.add_option("--workload", asked.workload, workloads::texts())->capture_default_str();
     for (auto const& setting : settings_asked)
         app.add_option_function<std::string>(
             setting.option,
@@ -178,7 +175,7 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
                 picture.fed[p].emplace_back(weight.node, static_cast<double>(weight.bytes_in(p)));
     picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
                                 route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
-    picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().label, plan.job.nodes,
+    picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().title, plan.job.nodes,
                                  plan.job.ranks / plan.job.nodes, plan.job.ranks == plan.job.nodes ? "" : "s"),
                      fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
                                  plan::name(plan::model_of(plan.job)), route.buffers,
@@ -233,8 +230,8 @@ int plan(std::vector<std::string> const& words)
 
     auto const options = options_of(asked.settings);
     if (!options) return fail(options.error().text);
-    auto work = tools::workload(asked.workload, asked.nodes * asked.ppn);
-    if (!work) return fail(work.error().text);
+    auto work = workloads::from_text(asked.workload, asked.nodes * asked.ppn);
+    if (!work) return fail("--workload " + work.error().text);
     tools::Planner const planner(machine, asked.nodes, asked.ppn,
                                  machine->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
     if (asked.compare && asked.json) return fail("--compare --json: the table has no JSON; --strategy S --json has");

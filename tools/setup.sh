@@ -1,6 +1,7 @@
-# Sourced by ./demo and ./test: installs what is missing from the distribution's packages, and says so.
+# Sourced by ./demo, ./test and suites of tests/run: installs what is missing from the distribution's packages, and says so.
 
-setup_fail() { echo "$0: $*" >&2; exit 1; }
+setup_name=$0 # what error messages begin with
+setup_fail() { echo "$setup_name: $*" >&2; exit 1; }
 
 # setup_packages PACKAGE...
 setup_packages() {

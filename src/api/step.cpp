@@ -274,40 +274,40 @@ void StepState::begin_run(bool background)
     }
 
     pool.in_flight = true;  // whoever finds no memory from here on tells the others, who look
-    engine::Work work;
-    work.route = &route();
-    work.site = &site();
-    work.writing = op_ == Op::write;
-    work.every_byte = plan_.job.pattern.dense();
-    work.base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
-    work.spoiled = !input_;
-    work.threaded = uses_worker(background);
+    auto context = pool.context(*around_);
+    context.route = &route();
+    context.site = &site();
+    context.writing = op_ == Op::write;
+    context.every_byte = plan_.job.pattern.dense();
+    context.base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
+    context.spoiled = !input_;
+    context.threaded = uses_worker(background);
     background_ = background;
-    work.variables = variables_.size();
+    context.variables = variables_.size();
     if (route().way == plan::Way::aggregated)
-        work.tickets = pool.tickets;
+        context.tickets = pool.tickets;
     else
-        work.tickets.step = pool.tickets.step;
+        context.tickets.step = pool.tickets.step;
     // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
     auto const& storage = route().networked() ? plan_.job.storage : file_->storage;
-    work.schedule = plan::schedule(route(), storage.block_bytes, work.base);
-    work.tracks.reserve(variables_.size());
-    if (!work.spoiled)
+    context.schedule = plan::schedule(route(), storage.block_bytes, context.base);
+    context.tracks.reserve(variables_.size());
+    if (!context.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
-            for (auto const& layout : layouts(var)) work.tracks.push_back({&layout, data_[var], var});
+            for (auto const& layout : layouts(var)) context.tracks.push_back({&layout, data_[var], var});
     if (does_io()) {
-        work.target = file_->target();
-        work.target_status = file_->target_status();
+        context.target = file_->target();
+        context.target_status = file_->target_status();
     }
-    work.open_target = [file = file_.get()](core::Status& why_not) {
+    context.open_target = [file = file_.get()](core::Status& why_not) {
         auto* const target = file->target();
         if (!target) why_not = file->target_status();
         return target;
     };
-    pool.tickets.pass(work.schedule, op_ == Op::write || route().networked());
+    pool.tickets.pass(context.schedule, op_ == Op::write || route().networked());
 
     waiting_ = 0;
-    run_ = engine::start(pool.place(*around_), std::move(work));
+    run_ = engine::start(std::move(context));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
 }

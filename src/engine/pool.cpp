@@ -10,6 +10,13 @@
 
 namespace tapioca::engine {
 
+namespace {
+
+/// Places in the tally: what the ranks say of a step as it begins.
+enum Tally : std::size_t { says_write, says_read, says_spoiled };
+
+}  // namespace
+
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, std::shared_ptr<Pool>* elsewhere)
 {
     auto const kept = comm::Kept::pool;
@@ -50,7 +57,8 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
       least_cores_(team_.least(CPU_COUNT(&cores))),
       spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0),
       messages_(team_.all()),
-      net_{&messages_, nullptr, tally_.get(), team_.my_node()}
+      net_{&messages_, nullptr, team_.my_node(), [this] { return tally_->done(); },
+           [this] { return tally_->values()[says_spoiled] != 0; }}
 {
     patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
     if (several_nodes())
@@ -375,18 +383,18 @@ core::Result<std::string> Pool::broadcast(std::string text)
     return fits ? text : comm::broadcast(team_.all(), std::move(text));
 }
 
-Place Pool::place(Surroundings const& around)
+Context Pool::context(Surroundings const& around)
 {
-    std::vector<std::byte*> tiers;
-    for (auto const& tier : around.tiers) tiers.push_back(tier.mapping.data());
-    return {&exchange_,
-            buffers_.data(),
-            maps_.data(),
-            &worker_,
-            &patience_,
-            team_.rank(),
-            several_nodes() ? &net_ : nullptr,
-            std::move(tiers)};
+    Context context;
+    context.exchange = &exchange_;
+    context.buffers = buffers_.data();
+    context.maps = maps_.data();
+    for (auto const& tier : around.tiers) context.tiers.push_back(tier.mapping.data());
+    context.worker = &worker_;
+    context.patience = &patience_;
+    context.rank = team_.rank();
+    context.net = several_nodes() ? &net_ : nullptr;
+    return context;
 }
 
 }  // namespace tapioca::engine

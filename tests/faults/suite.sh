@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Every fault at every call of every rank, on Open MPI and MPICH, and what came of it: a table, also in docs/reliability.md.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/setup.sh
+setup_name="tests/run faults"
 
-usage="usage: ./test-faults [--every N] [--memory N] [--no-page] [MPI...]    MPIs: openmpi mpich (default: both)
+usage="usage: tests/run faults [--every N] [--memory N] [--no-page] [MPI...]    MPIs: openmpi mpich (default: both)
   --every N    one case in N (default 1: all)
   --memory N   of failing allocations one case in N (default 10): each may cost a job
   --jobs N     so many sweeps at a time (default 1), of four ranks each
@@ -117,7 +118,7 @@ awk -v ended="$results/ended" -f tests/faults/table.awk "$results/ended" "$resul
 cat "$results/table"
 if [ -n "$page" ]; then
     { sed '/^<!-- sweep -->$/q' "$page"
-      echo "Written by \`./test-faults\`, $(date -u +%Y-%m-%d), four ranks; cases: $(of_each openmpi), $(of_each mpich)."
+      echo "Written by \`tests/run faults\`, $(date -u +%Y-%m-%d), four ranks; cases: $(of_each openmpi), $(of_each mpich)."
       echo
       cat "$results/table"
       sed -n '/^<!-- \/sweep -->$/,$p' "$page"; } >"$page.new"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The long suite: TAPIOCA beside MPI-IO on clusters in a box, against the bars it has to reach. Not part of ./test.
+# TAPIOCA beside MPI-IO on clusters in a box, against the bars it has to reach.
 # shellcheck disable=SC1090,SC1091,SC2154
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+root=$(readlink -m "$here/../..")
 
 usage() {
     cat <<'END'
-usage: ./test-cluster [OPTIONS] [PART...]
+usage: tests/run cluster [OPTIONS] [PART...]
 
 Parts (default: all of them, about half an hour)
   links      8x1 and 4x2 hosts with links of 1 Gbit and one switch: interleaved blocks of 64 B and 4 KiB, and HACC-IO,
@@ -24,7 +25,7 @@ Options
   --link RATE    of every host's link [1gbit]
   --bytes BYTES  per rank: interleaved blocks, 16M by default
   --aggregators N  in the part topology [4]
-  --json FILE    all figures [test-cluster.json]
+  --json FILE    all figures [cluster.json]
 
 The bars: 0.8 of what links allow, where 1 % of the data or more must cross; 0.97 of the better MPI-IO, and 3 times it at 64 B; on file systems 0.9 of the
 1 MiB rate and 1.0 of the better MPI-IO; TOPOLOGY_AWARE at most 1.3 times the bytes that must cross the trunk and, with
@@ -33,10 +34,10 @@ hosts cannot be made.
 END
 }
 
-fail() { echo "test-cluster: $2" >&2; exit "$1"; }
+fail() { echo "tests/run cluster: $2" >&2; exit "$1"; }
 
 parse() {
-    parts=() bin='' bin_mpich='' aggregators=4 reps=5 link=1gbit bytes='' json=$PWD/test-cluster.json
+    parts=() bin='' bin_mpich='' aggregators=4 reps=5 link=1gbit bytes='' json=$PWD/cluster.json
     while [ $# -gt 0 ]; do
         case $1 in
         --help | -h) usage; exit 0 ;;
@@ -64,7 +65,7 @@ parse() {
 prepare() {
     if [ -z "$bin" ]; then
         local packages=(iproute2 util-linux) part
-        cd "$here"
+        cd "$root"
         . tools/setup.sh
         for part in "${parts[@]}"; do
             [ "$part" != topology ] || packages+=(mpich libmpich-dev)
@@ -72,17 +73,17 @@ prepare() {
         done
         setup_packages "${setup_core_packages[@]}" "${packages[@]}"
         setup_build release -D MPI_C_COMPILER=mpicc.openmpi -D MPIEXEC_EXECUTABLE="$(command -v mpiexec.openmpi)"
-        bin=$here/build/release/bin
+        bin=$root/build/release/bin
         if [[ " ${parts[*]} " == *" topology "* ]]; then
             setup_build release:release-mpich -D MPI_C_COMPILER=mpicc.mpich -D MPIEXEC_EXECUTABLE="$(command -v mpiexec.hydra)" \
                 -D TAPIOCA_BUILD_FORTRAN=OFF
-            bin_mpich=$here/build/release-mpich/bin
+            bin_mpich=$root/build/release-mpich/bin
         fi
     fi
     bench=$bin/tapioca-bench
     [ -x "$bench" ] || fail 2 "--bin $bin: there is no tapioca-bench"
     [ -z "$bin_mpich" ] || [ -x "$bin_mpich/tapioca-bench" ] || fail 2 "--bin-mpich $bin_mpich: there is no tapioca-bench"
-    for cluster in "$here/tools/cluster/tapioca-cluster" "$bin/tapioca-cluster" "$here/tapioca-cluster"; do
+    for cluster in "$root/tools/cluster/tapioca-cluster" "$bin/tapioca-cluster" "$here/tapioca-cluster"; do
         [ ! -x "$cluster" ] || return 0
     done
     fail 2 "tapioca-cluster is neither in tools/cluster nor beside tapioca-bench"
@@ -295,7 +296,7 @@ report() {
 }
 
 parse "$@"
-work=$(mktemp -d "${TMPDIR:-/tmp}/test-cluster.XXXXXX")
+work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-cluster-suite.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 : >"$work/rows"
 : >"$work/json"

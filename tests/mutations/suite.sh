@@ -2,10 +2,11 @@
 # Takes out, one at a time, the code that keeps a promise, and sees whether the test that must notice does.
 # shellcheck disable=SC2317
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/setup.sh
+setup_name="tests/run mutations"
 
-usage="usage: ./test-mutations [--page] [--list] [NAME...]    NAMEs: files of tests/mutations (default: all)
+usage="usage: tests/run mutations [--page] [--list] [NAME...]    NAMEs: files of tests/mutations (default: all)
   --page    write the table of docs/reliability.md, of what each mutation came to last
   --list    the names and what they take out
 Each mutation is a patch in tests/mutations with these lines above it:

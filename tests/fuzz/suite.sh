@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The fuzzers' long run: all of them at once, or in turns where there are fewer cores, then a table.
-#   tests/fuzz/run MINUTES [NAME...]     new inputs and crashes are kept in $FUZZ_NEW/NAME
-#   tests/fuzz/run --pack DIR            what another machine needs: copy it there, DIR/run MINUTES
-# FUZZ_BIN: where the NAME_fuzz are; FUZZ_CORPUS; FUZZ_NEW; FUZZ_PROCESSES: instead of one a core.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-fail() { echo "$0: $*" >&2; exit 2; }
+if [ -d "$here/bin" ]; then me=$0; else me="tests/run fuzz"; fi # packed for another machine, or not
+fail() { echo "$me: $*" >&2; exit 2; }
+usage="usage: $me MINUTES [NAME...]    new inputs and crashes are kept in \$FUZZ_NEW/NAME
+       $me --pack DIR            what another machine needs: copy it there, DIR/run MINUTES
+Variables: FUZZ_BIN, where the NAME_fuzz are; FUZZ_CORPUS; FUZZ_NEW; FUZZ_PROCESSES, instead of one a core."
+case ${1:-} in --help | -h) echo "$usage"; exit 0 ;; esac
 
 if [ -d "$here/bin" ]; then default=$here; else default=$here/../../build/fuzz; fi
 bin=${FUZZ_BIN:-$default/bin}
@@ -17,14 +19,15 @@ if [ "${1:-}" = --pack ]; then
     to=${2:?where to}
     mkdir -p "$to/bin" "$to/lib"
     cp "$bin"/*_fuzz "$to/bin"
-    cp -r "$here/run" "$corpus" "$to"
+    cp "$here/suite.sh" "$to/run"
+    cp -r "$corpus" "$to"
     # All but the C library, which must fit the machine's dynamic linker.
     ldd "$bin"/*_fuzz | awk '$3 ~ /^\// {print $3}' | sort -u | grep -vE '/lib(c|m|dl|rt|pthread)\.so' | xargs cp -L -t "$to/lib"
     exit
 fi
 
 minutes=${1:-}
-[[ $minutes =~ ^[0-9]+$ ]] || fail "usage: $0 MINUTES [NAME...]"
+[[ $minutes =~ ^[0-9]+$ ]] || fail "$usage"
 shift
 names=("$@")
 [ ${#names[@]} -gt 0 ] || mapfile -t names < <(cd "$bin" && ls -- *_fuzz | sed 's/_fuzz$//')
