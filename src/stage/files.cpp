@@ -71,17 +71,6 @@ bool is_job_directory(std::string const& directory)
            name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
 }
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept
-{
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-
-Descriptor::~Descriptor()
-{
-    if (fd_ >= 0) ::close(fd_);
-}
-
 Mapped::Mapped(Mapped&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0))
 {

@@ -6,25 +6,13 @@
 #include <span>
 #include <string>
 
+#include "core/descriptor.hpp"
 #include "core/result.hpp"
 #include "stage/format.hpp"
 
 namespace tapioca::stage {
 
-/// An open descriptor.
-class Descriptor {
-public:
-    Descriptor() = default;
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-    [[nodiscard]] int get() const { return fd_; }
-    explicit operator bool() const { return fd_ >= 0; }
-
-private:
-    int fd_ = -1;
-};
+using core::Descriptor;
 
 /// A part of a file in memory.
 class Mapped {
