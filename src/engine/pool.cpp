@@ -10,9 +10,16 @@
 
 namespace tapioca::engine {
 
+namespace {
+
+/// Places in the tally: what the ranks say of a step as it begins.
+enum Tally : std::size_t { says_write, says_read, says_spoiled };
+
+}  // namespace
+
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, std::shared_ptr<Pool>* elsewhere)
 {
-    auto const kept = comm::Kept::pool;
+    static comm::Key const kept;
     if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Pool>(comm::attached(comm, kept))) {
         if (existing->forks_ != core::forks())
             return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");
@@ -23,7 +30,7 @@ core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
-    auto memory = std::move(*machine::make_tier({"dram", "dram", {}, {}, {}, {}, {}, {}}));
+    auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
     auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
     if (!status) return tl::unexpected(status.error());
@@ -50,7 +57,8 @@ Pool::Pool(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique
       least_cores_(team_.least(CPU_COUNT(&cores))),
       spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0),
       messages_(team_.all()),
-      net_{&messages_, nullptr, tally_.get(), team_.my_node()}
+      net_{&messages_, nullptr, team_.my_node(), [this] { return tally_->done(); },
+           [this] { return tally_->values()[says_spoiled] != 0; }}
 {
     patience_.crowded = team_.machine_size() > CPU_COUNT(&cores_);
     if (several_nodes())
@@ -375,18 +383,18 @@ core::Result<std::string> Pool::broadcast(std::string text)
     return fits ? text : comm::broadcast(team_.all(), std::move(text));
 }
 
-Place Pool::place(Surroundings const& around)
+Context Pool::context(Surroundings const& around)
 {
-    std::vector<std::byte*> tiers;
-    for (auto const& tier : around.tiers) tiers.push_back(tier.mapping.data());
-    return {&exchange_,
-            buffers_.data(),
-            maps_.data(),
-            &worker_,
-            &patience_,
-            team_.rank(),
-            several_nodes() ? &net_ : nullptr,
-            std::move(tiers)};
+    Context context;
+    context.exchange = &exchange_;
+    context.buffers = buffers_.data();
+    context.maps = maps_.data();
+    for (auto const& tier : around.tiers) context.tiers.push_back(tier.mapping.data());
+    context.worker = &worker_;
+    context.patience = &patience_;
+    context.rank = team_.rank();
+    context.net = several_nodes() ? &net_ : nullptr;
+    return context;
 }
 
 }  // namespace tapioca::engine

@@ -49,7 +49,8 @@ public:
     /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
     core::Status prepare_window();
 
-    [[nodiscard]] Place place(Surroundings const& around);
+    /// The part of a step's context that does not depend on the step.
+    [[nodiscard]] Context context(Surroundings const& around);
 
     // The beginning of a step: what every rank says of it, and what all said.
     using Direction = Exchange::Direction;
@@ -125,7 +126,7 @@ private:
     std::uint16_t opening_ = 0;  ///< files that were opened so far, or begun to be
 
     // on several nodes
-    comm::Messages messages_;
+    comm::MpiMessages messages_;
     comm::Window window_;
     std::unique_ptr<comm::Reduction> tally_ = std::make_unique<comm::Reduction>();
     std::unique_ptr<comm::Reduction> agreement_ = std::make_unique<comm::Reduction>();

@@ -212,7 +212,7 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
     if (pretended)
         for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
     for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
-        if (machine.tiers[tier].kind != "dram") continue;
+        if (!machine::is_ordinary(machine.tiers[tier])) continue;
         auto least = result.free_bytes[0][tier];
         for (auto const& free : result.free_bytes) least = std::min(least, free[tier]);
         for (auto& free : result.free_bytes) free[tier] = least / per_machine;

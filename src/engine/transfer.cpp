@@ -54,10 +54,10 @@ void Transfer::call_off()
 
 bool Transfer::one_sided() const
 {
-    return route().networked() && route().network.transport == plan::Transport::rma;
+    return route().networked() && route().netcontext.transport == plan::Transport::rma;
 }
 
-/// In the background; and between nodes, so that messages move while the file system is at work.
+/// In the background; and between nodes, so that messages move while the file system is at context.
 bool Transfer::uses_worker(bool background) const
 {
     return background || (route().networked() && pool_->spare_core());
@@ -95,31 +95,31 @@ std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
     return {&at->second.layout(), 1};
 }
 
-Work Transfer::work_for(Input& input)
+Context Transfer::context_for(Input& input)
 {
-    Work work;
-    work.route = &route();
-    work.site = &site();
-    work.writing = op_ == Op::write;
-    work.every_byte = plan_.job.pattern.dense();
-    work.base = input.base;
-    work.spoiled = input.spoiled;
-    work.threaded = uses_worker(background_);
-    work.variables = variables_.size();
+    auto context = pool_->context(*around_);
+    context.route = &route();
+    context.site = &site();
+    context.writing = op_ == Op::write;
+    context.every_byte = plan_.job.pattern.dense();
+    context.base = input.base;
+    context.spoiled = input.spoiled;
+    context.threaded = uses_worker(background_);
+    context.variables = variables_.size();
     if (route().way == plan::Way::aggregated)
-        work.tickets = pool_->tickets;
+        context.tickets = pool_->tickets;
     else
-        work.tickets.step = pool_->tickets.step;
+        context.tickets.step = pool_->tickets.step;
     // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
     auto const block_bytes = route().networked() ? plan_.job.storage.block_bytes : input.block_bytes;
-    work.schedule = plan::schedule(route(), block_bytes, work.base);
-    work.tracks.reserve(variables_.size());
-    if (!work.spoiled)
+    context.schedule = plan::schedule(route(), block_bytes, context.base);
+    context.tracks.reserve(variables_.size());
+    if (!context.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
-            for (auto const& layout : layouts(var)) work.tracks.push_back({&layout, data_[var], var});
-    if (does_io()) work.target = input.open_target(work.target_status);
-    work.open_target = std::move(input.open_target);
-    return work;
+            for (auto const& layout : layouts(var)) context.tracks.push_back({&layout, data_[var], var});
+    if (does_io()) context.target = input.open_target(context.target_status);
+    context.open_target = std::move(input.open_target);
+    return context;
 }
 
 void Transfer::start(Input input, bool background)
@@ -127,9 +127,9 @@ void Transfer::start(Input input, bool background)
     pool_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
     data_ = input.data;
     background_ = background;
-    auto work = work_for(input);
-    pool_->tickets.pass(work.schedule, op_ == Op::write || route().networked());
-    run_ = engine::start(pool_->place(*around_), std::move(work));
+    auto context = context_for(input);
+    pool_->tickets.pass(context.schedule, op_ == Op::write || route().networked());
+    run_ = engine::start(std::move(context));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
 }

@@ -85,7 +85,7 @@ private:
     [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
     [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
-    [[nodiscard]] Work work_for(Input& input);
+    [[nodiscard]] Context context_for(Input& input);
 
     std::shared_ptr<Pool> pool_;
     std::shared_ptr<Surroundings> around_;  ///< that the plan was made for

@@ -67,7 +67,7 @@ stage::Durable durable_of(file::OpenFile const& file)
 std::uint64_t limit_of(file::OpenFile const& file, machine::TierTraits const& tier)
 {
     if (auto const limit = file.settings.options.stage_size) return *limit;
-    if (tier.kind == "ssd") return UINT64_MAX;
+    if (machine::is_device(tier)) return UINT64_MAX;
     return machine::free_bytes(tier) / 2 / static_cast<std::uint64_t>(file.pool->team().node_size());
 }
 

@@ -51,9 +51,9 @@ bad_arguments() {
 
 long_suite() { # its arguments only
     local suite
-    suite=$(dirname "$(dirname "$(dirname "$tool")")")/test-cluster
-    "$suite" --help | grep -q "gluster" || fail "no help of test-cluster"
-    "$suite" --help | grep -q "topology" || fail "no topology in the help of test-cluster"
+    suite=$(dirname "$(readlink -f "$0")")/suite.sh
+    "$suite" --help | grep -q "gluster" || fail "no help of the long suite"
+    "$suite" --help | grep -q "topology" || fail "no topology in the help of the long suite"
     refused 2 "--bin-mpich needs a value" "$suite" --bin-mpich
     refused 2 "--aggregators many: expected" "$suite" --aggregators many
     refused 2 "floppy: expected links" "$suite" --json "$work/json" floppy

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# soak.sh [OPTIONS] [MINUTES]: random jobs until the time is over, and a closing account. ./test-soak builds what it needs.
+# soak.sh [OPTIONS] [MINUTES]: random jobs until the time is over, and a closing account. suite.sh builds what it needs.
 #
 # A job is all that its seed says: here the MPI (even seeds Open MPI, odd ones MPICH), the interface, the hosts, the number
 # of ranks and whether something goes wrong; in tests/soak/script.cpp the settings, patterns and calls.
@@ -10,7 +10,7 @@ root=$(readlink -f "$here/../..")
 
 usage() {
     cat <<'END'
-usage: ./test-soak [OPTIONS] [MINUTES]
+usage: tests/run soak [OPTIONS] [MINUTES]
 
 Random jobs for MINUTES [30], under Open MPI and MPICH: 1 to 6 ranks, random patterns, settings, files and calls; through the
 declared interface and the drop-in library; on this host and on hosts in a box; with faults of system calls and killed
@@ -25,7 +25,7 @@ ranks. Every byte read, and every file in the end, is compared with a model; aft
 Exit status: 0 if there were no mismatches, leaks or hangs, 1 if there were, 2 for bad arguments.
 END
 }
-bad() { echo "test-soak: $*; see --help" >&2; exit 2; }
+bad() { echo "tests/run soak: $*; see --help" >&2; exit 2; }
 
 parse() {
     minutes=30 seeds='' markdown='' keep=$root/build/soak
@@ -279,7 +279,7 @@ aborts 1" >>notes
 report_failure() {
     {
         echo
-        echo "FAILED: ./test-soak --seed $seed    ($mpi, $interface, ${shape:-$ranks ranks}, trouble: $trouble)"
+        echo "FAILED: tests/run soak --seed $seed    ($mpi, $interface, ${shape:-$ranks ranks}, trouble: $trouble)"
         sed 's/^/  /' failures | head -n 20
         grep -h '^settings\|^fault\|^came_true' out | sed 's/^/  /'
         for file in progress.*; do echo "  $file: $(tail -n 1 "$file")"; done

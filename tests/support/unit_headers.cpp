@@ -1,0 +1,1 @@
+// Nothing: what is precompiled for the tests without MPI needs a source to belong to (CMakeLists.txt).
