@@ -4,14 +4,14 @@
 namespace tools {
 
 #define ROW(verb) extern Verb const verb;
-#include "rows.inc"
+#include "tools/rows.inc"
 #undef ROW
 
 std::span<Verb const* const> verbs()
 {
 #define ROW(verb) &verb,
     static constexpr Verb const* rows[] = {
-#include "rows.inc"
+#include "tools/rows.inc"
     };
 #undef ROW
     return rows;
