@@ -36,6 +36,12 @@ function(tapioca_add_unit_test name)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()
 
+# How many processors `ranks` ranks count as, where ctest runs tests side by side: they wait for each other most of the time.
+function(tapioca_processors ranks out)
+  math(EXPR processors "(${ranks} + 3) / 4")
+  set(${out} ${processors} PARENT_SCOPE)
+endfunction()
+
 # Adds one ctest entry that starts `ranks` ranks of `target`. WRAPPER is put before the launcher.
 function(tapioca_add_launch name target ranks)
   cmake_parse_arguments(LAUNCH "" "TIMEOUT" "WRAPPER;ENVIRONMENT;ARGUMENTS" ${ARGN})
@@ -45,7 +51,8 @@ function(tapioca_add_launch name target ranks)
   tapioca_private_directory(${name} directory)
   add_test(NAME ${name} WORKING_DIRECTORY ${directory}
     COMMAND ${LAUNCH_WRAPPER} ${test_launcher} -n ${ranks} $<TARGET_FILE:${target}> ${LAUNCH_ARGUMENTS})
-  set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${ranks} TIMEOUT ${LAUNCH_TIMEOUT}
+  tapioca_processors(${ranks} processors)
+  set_tests_properties(${name} PROPERTIES LABELS mpi PROCESSORS ${processors} TIMEOUT ${LAUNCH_TIMEOUT}
     ENVIRONMENT "${test_environment};${LAUNCH_ENVIRONMENT}")
 endfunction()
 
@@ -81,5 +88,12 @@ function(tapioca_add_script_test name)
   set_tests_properties(${name} PROPERTIES LABELS tools TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT "${test_environment}")
   if(TEST_PROCESSORS)
     set_tests_properties(${name} PROPERTIES PROCESSORS ${TEST_PROCESSORS})
+  endif()
+endfunction()
+
+# About how many seconds the longest tests take: ctest starts them first.
+function(tapioca_takes_long name seconds)
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES COST ${seconds})
   endif()
 endfunction()

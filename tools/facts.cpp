@@ -10,6 +10,8 @@
 #include "core/units.hpp"
 #include "text.hpp"
 
+namespace tools {
+
 namespace {
 
 using namespace tapioca::machine;
@@ -179,3 +181,5 @@ std::string to_json(Facts const& facts)
     json["target"]["directory"] = facts.directory;
     return json.dump(2) + '\n';
 }
+
+}  // namespace tools

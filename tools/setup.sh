@@ -32,16 +32,39 @@ setup_packages() {
         setup_fail "apt-get install failed: see the lines above"
 }
 
-# setup_build PRESET[:NAME] [CMAKE OPTION...]: configures and builds build/NAME [build/PRESET], quietly unless that fails;
-# of it only what $setup_target names, if that is set.
+# What the build tool says on its input, in short: on a terminal one line that changes, elsewhere a line every 10 s.
+setup_progress() {
+    local line done all what told=$SECONDS
+    while IFS= read -r line; do
+        [[ $line =~ ^\[([0-9]+)/([0-9]+)\].*\ ([^ ]+)$ ]] || continue
+        done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} what=${BASH_REMATCH[3]%.o}
+        [[ ! $what =~ ^(.*/)?CMakeFiles/([^/]+)\.dir/(.*)$ ]] || case ${BASH_REMATCH[3]} in
+            Unity/*) what="${BASH_REMATCH[2]}, several sources" ;;
+            *) what=${BASH_REMATCH[1]}${BASH_REMATCH[3]//__/..} ;;
+        esac
+        printf -v line '[%*d/%d] %s' ${#all} "$done" "$all" "${what:0:60}"
+        if [ -t 1 ]; then
+            printf '\r\033[K%s' "$line"
+        elif [ $((SECONDS - told)) -ge 10 ]; then
+            told=$SECONDS
+            echo "$line"
+        fi
+    done
+    [ ! -t 1 ] || printf '\r\033[K'
+}
+
+# setup_build PRESET[:NAME] [CMAKE OPTION...]: configures and builds build/NAME [build/PRESET], and shows how far it is;
+# of it only what $setup_target names, if that is set. All that is said goes to build/NAME.log.
 setup_build() {
-    local preset=${1%:*} name=${1#*:} start=$SECONDS
+    local preset=${1%:*} name=${1#*:} start=$SECONDS status
     local log=build/$name.log
     shift
     mkdir -p build
     echo "building build/$name ..."
-    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name" ${setup_target:+--target $setup_target}; } >"$log" 2>&1 ||
-        { tail -n 60 "$log" >&2; setup_fail "building $name failed: the whole log is $log"; }
+    # shellcheck disable=SC2086
+    { cmake --preset "$preset" -B "build/$name" "$@" && cmake --build "build/$name" ${setup_target:+--target $setup_target}; } 2>&1 |
+        tee "$log" | setup_progress && status=0 || status=$?
+    [ $status -eq 0 ] || { tail -n 60 "$log" >&2; setup_fail "building $name failed: the whole log is $log"; }
     echo "building build/$name: $((SECONDS - start)) s"
 }
 

@@ -19,7 +19,7 @@ enum Tally : std::size_t { says_write, says_read, says_spoiled };
 
 core::Result<std::shared_ptr<Pool>> Pool::of(MPI_Comm comm, int ranks_per_node, std::shared_ptr<Pool>* elsewhere)
 {
-    auto const kept = comm::Kept::pool;
+    static comm::Key const kept;
     if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Pool>(comm::attached(comm, kept))) {
         if (existing->forks_ != core::forks())
             return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");

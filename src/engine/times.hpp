@@ -1,8 +1,9 @@
 // What a rank spent its time on.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+
+#include "core/stopwatch.hpp"
 
 namespace tapioca::engine {
 
@@ -15,17 +16,6 @@ struct Times {
     std::uint64_t calls = 0;   ///< of the target
 };
 
-/// Adds the seconds of its life to `total`.
-class Stopwatch {
-public:
-    explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
-    Stopwatch(Stopwatch const&) = delete;
-    Stopwatch& operator=(Stopwatch const&) = delete;
-    ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    double& total_;
-    std::chrono::steady_clock::time_point start_;
-};
+using core::Stopwatch;
 
 }  // namespace tapioca::engine
