@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "mpi_calls.hpp"
 #include "timing.hpp"
 
@@ -28,31 +29,21 @@ constexpr std::size_t round_pieces = 1 << 16;
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// A descriptor that is closed in the end.
-class Descriptor {
+/// A descriptor, and what the methods do with its file.
+class Descriptor : public tapioca::core::Descriptor {
 public:
     Descriptor() = default;
-    Descriptor(std::string const& path, int flags) : fd_(::open(path.c_str(), flags, 0666))
+    explicit Descriptor(int fd) : tapioca::core::Descriptor(fd) {}
+    Descriptor(std::string const& path, int flags) : Descriptor(::open(path.c_str(), flags, 0666))
     {
-        if (fd_ < 0) fail(path);
+        if (!*this) fail(path);
     }
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept
-    {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Descriptor()
-    {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
 
     void read_at(std::span<std::byte> to, std::int64_t offset) const
     {
         for (std::size_t done = 0; done < to.size();) {
-            auto const got = ::pread(fd_, to.data() + done, to.size() - done, offset + static_cast<std::int64_t>(done));
+            auto const got =
+                ::pread(get(), to.data() + done, to.size() - done, offset + static_cast<std::int64_t>(done));
             if (got == 0) throw std::runtime_error("a file on the fast tier is shorter than what was written");
             if (got < 0) fail("reading from the fast tier");
             done += static_cast<std::size_t>(got);
@@ -62,7 +53,7 @@ public:
     {
         for (std::size_t done = 0; done < from.size();) {
             auto const put =
-                ::pwrite(fd_, from.data() + done, from.size() - done, offset + static_cast<std::int64_t>(done));
+                ::pwrite(get(), from.data() + done, from.size() - done, offset + static_cast<std::int64_t>(done));
             if (put < 0) fail("writing the target");
             done += static_cast<std::size_t>(put);
         }
@@ -70,14 +61,11 @@ public:
     void append(std::span<std::byte const> from) const
     {
         for (std::size_t done = 0; done < from.size();) {
-            auto const put = ::write(fd_, from.data() + done, from.size() - done);
+            auto const put = ::write(get(), from.data() + done, from.size() - done);
             if (put < 0) fail("writing a log");
             done += static_cast<std::size_t>(put);
         }
     }
-
-private:
-    int fd_ = -1;
 };
 
 /// A new file in `directory`, and its descriptor.
