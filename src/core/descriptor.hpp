@@ -1,9 +1,15 @@
-// Descriptor: an open descriptor and its owner.
+// Descriptor: an open descriptor and its owner; and all of some bytes of a file, or none.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <unistd.h>
+
+#include "core/result.hpp"
 
 namespace tapioca::core {
 
@@ -30,5 +36,13 @@ public:
 private:
     int fd_ = -1;
 };
+
+/// All of `bytes` at `offset`. Not a byte less. `what` is what is written or read, for messages.
+Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes, char const* what);
+/// As above; a file that ends too early is a failure without an errno.
+Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes, char const* what);
+
+/// How long the file is that `path` was opened as.
+Result<std::uint64_t> size_of(int fd, std::string const& path);
 
 }  // namespace tapioca::core

@@ -27,14 +27,13 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, pattern::Variabl
                 auto& list = slices[static_cast<std::size_t>(slice)];
                 auto const start = section.begin + slice * width;
                 auto const limit = section.end - start < width ? section.end : start + width;
-                for (pattern::Run run; cursor.next(limit, run);)
-                    for (std::int64_t i = 0; i < run.count; ++i) {
-                        auto const begin = run.offset + i * run.stride;
-                        if (!list.empty() && list.back().end == begin)
-                            list.back().end += run.length;
-                        else
-                            list.push_back({begin, begin + run.length, team.rank()});
-                    }
+                auto const add = [&](std::int64_t begin, std::int64_t length, std::int64_t /*place*/) {
+                    if (!list.empty() && list.back().end == begin)
+                        list.back().end += length;
+                    else
+                        list.push_back({begin, begin + length, team.rank()});
+                };
+                for (pattern::Run run; cursor.next(limit, run);) pattern::each_piece(run, add);
             }
         }
     return slices;

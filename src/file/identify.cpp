@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/host.hpp"
 
 namespace tapioca::file {
@@ -27,7 +28,7 @@ core::Result<std::unique_ptr<target::Target>> open_patiently(OpenFile const& fil
     auto opened = target::open_file(file.place, access_of(file));
     for (int pause_ms = 1; !opened && opened.error().sys_errno == ENOENT && pause_ms <= 1024; pause_ms *= 2) {
         auto const directory = file.place.substr(0, file.place.rfind('/') + 1);
-        if (int const fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) ::close(fd);
+        core::Descriptor const looked(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
         opened = target::open_file(file.place, access_of(file));
     }

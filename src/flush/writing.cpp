@@ -39,14 +39,12 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     auto const [begin, end] = range_of(write);
     // One piece needs no lock, as it needs none with the MPI library.
     target::RangeLock const lock(*target, begin, one_piece ? begin : end);
-    for (auto const& layout : layouts) {
-        pattern::Cursor cursor(layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-            for (std::int64_t i = 0; i < run.count && status; ++i)
-                status = target->write(
-                    write.shift + run.offset + i * run.stride,
-                    std::span(write.data + run.buffer + i * run.buffer_stride, static_cast<std::size_t>(run.length)));
-    }
+    for (auto const& layout : layouts)
+        pattern::each_piece(layout, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+            if (status)
+                status = target->write(write.shift + offset,
+                                       std::span(write.data + place, static_cast<std::size_t>(length)));
+        });
     return status;
 }
 

@@ -15,15 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
-#include "stage/files.hpp"
 #include "target/identity.hpp"
 
 namespace tapioca::report {
 
 namespace {
 
-using stage::Descriptor;
+using core::Descriptor;
 
 constexpr std::string_view tail = "\n  ]\n}\n";
 
@@ -91,6 +91,15 @@ bool is(struct stat const& found, Known const& known)
     return found.st_dev == known.device && found.st_ino == known.inode;
 }
 
+/// Whether the file is the one that has this name.
+bool is_named(Descriptor const& file, std::string const& path)
+{
+    struct stat opened = {};
+    struct stat named = {};
+    return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
 std::string indented(std::string const& account)
 {
     std::string text = "    ";
@@ -102,17 +111,18 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
 {
     if (!take_turn(file)) return core::fail(Errc::io, path + ": somebody keeps it locked");
     auto status = [&]() -> core::Status {
-        auto const size = stage::size_of(file.get(), path);
+        auto const size = core::size_of(file.get(), path);
         if (!size) return tl::unexpected(size.error());
         std::string end(tail.size(), '\0');
         if (*size < tail.size() ||
-            !stage::read_all(file.get(), *size - tail.size(), std::as_writable_bytes(std::span(end))) || end != tail)
+            !core::read_all(file.get(), *size - tail.size(), std::as_writable_bytes(std::span(end)), "the report") ||
+            end != tail)
             return core::fail(Errc::io, path + ": does not end as a report does");
         auto const text = ",\n" + indented(account) + std::string(tail);
         auto const at = *size - tail.size();
-        auto written = stage::write_all(file.get(), at, std::as_bytes(std::span(text)));
+        auto written = core::write_all(file.get(), at, std::as_bytes(std::span(text)), "the report");
         if (!written) {  // what was there remains a document
-            (void)stage::write_all(file.get(), at, std::as_bytes(std::span(tail)));
+            (void)core::write_all(file.get(), at, std::as_bytes(std::span(tail)), "the report");
             (void)::ftruncate(file.get(), static_cast<off_t>(*size));
             return core::fail_errno(written.error().sys_errno, "writing " + path);
         }
@@ -146,7 +156,7 @@ core::Result<Known> create(std::string const& path, std::string const& account, 
     lock(made.file, Part::life, F_RDLCK, false);
     auto const text = fmt::format("{{\n  \"tapioca\": \"{}\",\n  \"process\": \"{}\",\n  \"files\": [\n{}{}",
                                   TAPIOCA_VERSION, process_identity(), indented(account), tail);
-    auto status = stage::write_all(made.file.get(), 0, std::as_bytes(std::span(text)));
+    auto status = core::write_all(made.file.get(), 0, std::as_bytes(std::span(text)), "the report");
     if (!status) status = core::fail_errno(status.error().sys_errno, "writing " + temporary);
     struct stat found = {};
     if (status && ::fstat(made.file.get(), &found) != 0) status = core::fail_errno(errno, temporary);
@@ -178,7 +188,7 @@ core::Result<There> look(std::string const& path)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (::fstat(file.get(), &found) != 0) return there;
     }
-    if (found.st_uid != ::geteuid() || found.st_nlink != 1 || !stage::is_named(file, path)) return there;
+    if (found.st_uid != ::geteuid() || found.st_nlink != 1 || !is_named(file, path)) return there;
     std::string begin(64, '\0');
     auto const got = ::pread(file.get(), begin.data(), begin.size(), 0);
     if (got > 0 && begin.find("\"tapioca\"") == std::string::npos)
@@ -253,7 +263,7 @@ core::Status add_account(std::string const& path, std::string const& account)
         if (!there) return tl::unexpected(there.error());
         if (there->alive) {
             struct stat found = {};
-            if (!stage::is_named(there->file, path) || ::fstat(there->file.get(), &found) != 0) continue;
+            if (!is_named(there->file, path) || ::fstat(there->file.get(), &found) != 0) continue;
             remember(reports, path, {std::move(there->file), found.st_dev, found.st_ino});
             continue;
         }

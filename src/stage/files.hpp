@@ -76,7 +76,7 @@ bool hold_alone(Descriptor const& file);
 bool hold_for_certain(Descriptor const& file);
 /// Whether somebody holds it, through another descriptor.
 bool is_held(Descriptor const& file);
-core::Result<std::uint64_t> size_of(int fd, std::string const& path);
+using core::size_of;
 
 /// All of `bytes` at `offset`. Not a byte less.
 core::Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Lists of what has grown too long, or was written twice: all must be empty. Part of ./test.
+set -euo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+cd "$here/../.."
+
+case ${1:-} in
+'') ;;
+--help | -h)
+    cat <<'END'
+usage: tests/run house
+
+Three lists, of src, tools and bench:
+  sources of more than 400 lines
+  functions of more than 60 lines
+  runs of six or more equal lines, but for those that tests/house/explained.txt explains
+Exit status: 0 if all are empty, 1 if not, 2 for bad arguments, 77 without the package universal-ctags.
+END
+    exit 0 ;;
+*) echo "tests/run house: no arguments expected; see --help" >&2; exit 2 ;;
+esac
+if ! ctags --version 2>/dev/null | grep -q '^Universal Ctags'; then
+    echo "tests/run house: ctags is not installed: apt-get install universal-ctags"
+    exit 77
+fi
+
+status=0
+list() { # TITLE: what is on the input, if anything
+    local lines
+    lines=$(cat)
+    [ -n "$lines" ] || return 0
+    printf '%s\n' "$1" "$lines"
+    status=1
+}
+
+list "sources of more than 400 lines:" < <(
+    find src tools bench -type f ! -name '*.txt' ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
+list "functions of more than 60 lines:" < <(
+    ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - src tools bench |
+        awk -F'\t' '{
+            for (i = 4; i <= NF; i++) { if ($i ~ /^line:/) first = substr($i, 6); if ($i ~ /^end:/) last = substr($i, 5) }
+            if (last - first + 1 > 60) print "  " last - first + 1, $2 ":" first, $1
+        }' | sort -rn)
+list "equal lines, six or more:" < <(python3 "$here/copies.py" "$here/explained.txt" src tools bench)
+[ $status -ne 0 ] || echo "house: nothing too long, nothing written twice"
+exit $status
