@@ -54,7 +54,7 @@ void Transfer::call_off()
 
 bool Transfer::one_sided() const
 {
-    return route().networked() && route().netcontext.transport == plan::Transport::rma;
+    return route().networked() && route().network.transport == plan::Transport::rma;
 }
 
 /// In the background; and between nodes, so that messages move while the file system is at context.
