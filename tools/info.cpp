@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "core/descriptor.hpp"
 #include "facts.hpp"
 #include "machine/tier/hwloc.hpp"
 #include "verb.hpp"
@@ -43,16 +44,14 @@ Host find_host()
 /// Of the files that are made in a directory: of one without a name, or with one for a moment.
 Result<machine::Storage> storage_in(std::string const& directory)
 {
-    int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) {
+    tapioca::core::Descriptor file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!file) {
         auto name = directory + "/.tapioca-info-XXXXXX";
-        fd = ::mkostemp(name.data(), O_CLOEXEC);
-        if (fd < 0) return tapioca::core::fail_errno(errno, "making a file in " + directory);
+        file = tapioca::core::Descriptor(::mkostemp(name.data(), O_CLOEXEC));
+        if (!file) return tapioca::core::fail_errno(errno, "making a file in " + directory);
         ::unlink(name.c_str());
     }
-    auto storage = machine::storage_of(fd);
-    ::close(fd);
-    return storage;
+    return machine::storage_of(file.get());
 }
 
 Result<machine::Machine> find_platform(std::string const& name)
