@@ -17,7 +17,7 @@ FileState::~FileState()
     if (!open || std::uncaught_exceptions() > 0) return;
     if (!forgotten_)
         core::warn(fmt::format("{}: {}, nor was close()", path, forgotten_.error().text));
-    else if (staging && pool->team().rank() == 0)
+    else if (staging && session->team().rank() == 0)
         core::warn(flush::never_closed(path));
 }
 
@@ -47,12 +47,12 @@ void FileState::sync()
         }
         // One fsync reaches what every process of this node wrote.
         core::Status local;
-        if (pool->team().node_rank() == 0) {
+        if (session->team().node_rank() == 0) {
             auto* const opened = target();
             local = opened ? opened->sync() : target_status();
             if (local && mode == Mode::create) local = target::sync_directory_of(place);
         }
-        raise_if("sync", pool->agree(local));
+        raise_if("sync", session->agreement().agree(local));
     });
 }
 
@@ -62,7 +62,7 @@ std::uint64_t FileState::size()
         require_open("size");
         core::Status local;
         std::vector<std::uint64_t> bytes{0};
-        if (pool->team().rank() == 0) {
+        if (session->team().rank() == 0) {
             auto* const opened = target();
             auto result = opened ? opened->size() : tl::unexpected(target_status().error());
             if (result)
@@ -70,8 +70,8 @@ std::uint64_t FileState::size()
             else
                 local = tl::unexpected(result.error());
         }
-        raise_if("size", pool->agree(local));
-        auto const in_file = pool->team().sum(bytes)[0];
+        raise_if("size", session->agreement().agree(local));
+        auto const in_file = session->team().sum(bytes)[0];
         if (!staging) return in_file;
         staging->advance();
         return std::max(in_file, static_cast<std::uint64_t>(staging->end()));
@@ -93,11 +93,11 @@ void FileState::close_all()
     auto local = close_target();
     core::keep_first(local, forgotten());
     open = false;
-    pool->closed();
-    auto const agreed = pool->agree(local);
+    session->closed();
+    auto const agreed = session->agreement().agree(local);
     // The ranks no longer make the same collective calls after an abandoned step.
-    bool const apart = pool->several_nodes() && pool->abandoned();
-    if (settings.options.report && !apart) report::write({path, file::name(mode), settings, pool->team()}, account);
+    bool const apart = session->several_nodes() && session->agreement().abandoned();
+    if (settings.options.report && !apart) report::write({path, file::name(mode), settings, session->team()}, account);
     raise_if("close", staged);
     raise_if("close", agreed);
 }
@@ -119,7 +119,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         };
         file::open(*state, {comm, options, info, opening.kept, stage});
     } catch (std::bad_alloc const&) {
-        if (!state || !state->pool)
+        if (!state || !state->session)
             comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",
                                       comm::rank_in(comm), path));
         state->lose("open");
@@ -132,14 +132,14 @@ std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pat
     auto& file = *shared;
     file.require_open("declare");
     if (file.staging) file.staging->advance();
-    report::Planning planning(file.account, file.pool->team());
+    report::Planning planning(file.account, file.session->team());
     auto plan = file.plan(variables);
     if (!plan) file.raise("declare", plan.error());
     file.require_same("declare", "the plan", plan::explain(*plan, {}));
     planning.done(*plan, variables, file.settings);
     bool const one_node = plan->job.nodes == 1;
     auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
-    if (one_node) file.raise_if("declare", file.pool->agree({}));  // all have their plan, or nobody
+    if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
     return step;
 }
 

@@ -46,7 +46,7 @@ private:
 struct Opening {
     bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
     bool may_stage = true;    ///< else the file gets no log, whatever the settings say
-    std::shared_ptr<engine::Pool>* kept = nullptr;  ///< where the pool is kept, if not with the communicator
+    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
 };
 
 /// What File::open() does. Collective.

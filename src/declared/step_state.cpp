@@ -20,7 +20,7 @@ constexpr char const* waits = "the step is under way: wait() for it first";
 
 StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan)
     : file_(std::move(file)),
-      transfer_(file_->pool, file_->around, std::move(variables), std::move(plan)),
+      transfer_(file_->session, file_->around, std::move(variables), std::move(plan)),
       data_(this->variables().size(), nullptr),
       supplied_(this->variables().size(), false)
 {
@@ -118,7 +118,7 @@ void StepState::write_staged()
     auto const check = file_->check();
     auto status = input_;
     if (check)
-        status = file_->pool->agree(status);
+        status = file_->session->agreement().agree(status);
     else
         file_->staging->note_failure(status);
     try {
@@ -129,7 +129,7 @@ void StepState::write_staged()
         file_->staging->note_failure(status);
     }
     forget();
-    if (!status && status.error().rank < 0) status.error().rank = file_->pool->team().rank();
+    if (!status && status.error().rank < 0) status.error().rank = file_->session->team().rank();
     file_->raise_if("write to the log", status);
 }
 
@@ -179,12 +179,12 @@ try {
 /// Throws unless a run may begin, of this step and on this communicator. Local.
 void StepState::require_ready(bool background) const
 {
-    auto const& pool = *file_->pool;
-    if (pool.in_flight)
+    auto const& session = *file_->session;
+    if (session.in_flight)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
     // In the words of those who have begun: this rank may be late for the very step that was lost.
-    if (pool.abandoned()) file_->raise_if(background ? "start" : "finish", pool.lost());
+    if (session.agreement().abandoned()) file_->raise_if(background ? "start" : "finish", session.agreement().lost());
 }
 
 /// What all ranks must be ready for before any of them begins. Throws on all of them. Collective.
@@ -266,7 +266,7 @@ void StepState::retarget(std::shared_ptr<FileState> file)
 {
     if (transfer_.under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
     file->require_open("retarget");
-    if (file->pool != file_->pool)
+    if (file->session != file_->session)
         file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});
     std::erase(file_->steps, this);
     file_ = std::move(file);

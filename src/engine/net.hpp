@@ -10,7 +10,7 @@ namespace tapioca::engine {
 
 struct Net {
     comm::Messages* messages = nullptr;
-    comm::Window* window = nullptr;  ///< over the node's buffers; only if windows were made
+    comm::Window* window = nullptr;  ///< over the node's buffers; open for one-sided transport only
     int node = 0;
     std::function<bool()> all_began;  ///< every rank has begun the step; lets MPI get on
     std::function<bool()> spoiled;    ///< and some rank's input is bad; known once all have begun

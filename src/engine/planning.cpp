@@ -57,22 +57,22 @@ plan::Bids poll(comm::Team const& team, plan::Election const& election)
 
 core::Result<plan::Plan> make_plan(Scene const& scene, pattern::Variables const& variables)
 {
-    auto& pool = scene.pool;
-    auto const& team = pool.team();
+    auto& session = scene.session;
+    auto const& team = session.team();
     core::Status local;
     for (auto const& variable : variables) core::keep_first(local, variable->status());
-    auto const total = pool.sum(pattern::summarise(variables), local);
+    auto const total = session.agreement().sum(pattern::summarise(variables), local);
     if (!total) return tl::unexpected(total.error());
     plan::Job job{*total,
                   scene.storage,
                   scene.options,
                   team.size(),
-                  pool.cores(),
+                  session.cores(),
                   static_cast<int>(team.nodes().size()),
                   scene.around.machine,
                   scene.around.where,
                   scene.around.free_bytes,
-                  pool.fixed_bytes()};
+                  session.fixed_bytes()};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         return tl::unexpected(

@@ -1,7 +1,7 @@
 // Planning: what the ranks of a file tell each other about a pattern, and the plan that all make of it.
 #pragma once
 
-#include "engine/pool.hpp"
+#include "engine/session.hpp"
 #include "pattern/variable.hpp"
 #include "plan/plan.hpp"
 
@@ -9,7 +9,7 @@ namespace tapioca::engine {
 
 /// What a plan depends on beside the pattern. The same on all ranks.
 struct Scene {
-    Pool& pool;
+    Session& session;
     Surroundings const& around;
     machine::Storage const& storage;
     Options const& options;

@@ -5,9 +5,9 @@
 
 namespace tapioca::engine {
 
-Transfer::Transfer(std::shared_ptr<Pool> pool, std::shared_ptr<Surroundings> around, pattern::Variables variables,
+Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
                    plan::Plan plan)
-    : pool_(std::move(pool)),
+    : session_(std::move(session)),
       around_(std::move(around)),
       variables_(std::move(variables)),
       plan_(std::move(plan)),
@@ -18,7 +18,7 @@ Transfer::Transfer(std::shared_ptr<Pool> pool, std::shared_ptr<Surroundings> aro
 
 void Transfer::lay_out()
 {
-    auto const node = pool_->team().my_node();
+    auto const node = session_->team().my_node();
     sites_.clear();
     for (auto const* const route : {&plan_.write, &plan_.read}) sites_.emplace_back(*route, node);
 }
@@ -27,20 +27,20 @@ Transfer::~Transfer()
 {
     if (!run_) return;
     run_.reset();  // stops the worker
-    pool_->in_flight = false;
-    pool_->abandon();
+    session_->in_flight = false;
+    session_->abandon();
 }
 
 Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
 {
-    using Direction = Pool::Direction;
-    ++pool_->tickets.step;  // a number of its own, also after a start that failed
+    using Direction = Agreement::Direction;
+    ++session_->tickets.step;  // a number of its own, also after a start that failed
     auto known = !mine ? Direction::none : *mine == Op::write ? Direction::write : Direction::read;
-    pool_->announce(known, spoiled);
+    session_->agreement().announce(session_->tickets.step, known, spoiled);
     if (known == Direction::none)
-        wait_until(pool_->patience(), "a rank with data to start the step", [&] {
-            known = pool_->announced();
-            return known != Direction::unknown || pool_->abandoned();
+        wait_until(session_->agreement().patience(), "a rank with data to start the step", [&] {
+            known = session_->agreement().announced(session_->tickets.step);
+            return known != Direction::unknown || session_->agreement().abandoned();
         });
     op_ = known == Direction::none ? otherwise : known == Direction::read ? Op::read : Op::write;
     return op_;
@@ -48,8 +48,8 @@ Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
 
 void Transfer::call_off()
 {
-    pool_->all_began();
-    (void)pool_->agree({});
+    session_->agreement().all_began();
+    (void)session_->agreement().agree({});
 }
 
 bool Transfer::one_sided() const
@@ -57,10 +57,10 @@ bool Transfer::one_sided() const
     return route().networked() && route().network.transport == plan::Transport::rma;
 }
 
-/// In the background; and between nodes, so that messages move while the file system is at context.
+/// In the background; and between nodes, so that messages move while the file system is at work.
 bool Transfer::uses_worker(bool background) const
 {
-    return background || (route().networked() && pool_->spare_core());
+    return background || (route().networked() && session_->spare_core());
 }
 
 bool Transfer::does_io() const
@@ -68,7 +68,7 @@ bool Transfer::does_io() const
     if (route().way == plan::Way::direct)
         return std::any_of(variables_.begin(), variables_.end(), [](auto const& v) { return v->bytes() > 0; });
     auto const& ranks = route().ranks;
-    return std::find(ranks.begin(), ranks.end(), pool_->team().rank()) != ranks.end();
+    return std::find(ranks.begin(), ranks.end(), session_->team().rank()) != ranks.end();
 }
 
 core::Status Transfer::prepare(bool background)
@@ -76,15 +76,15 @@ core::Status Transfer::prepare(bool background)
     if (!route().feasible) return route().feasible;
     bool const threaded = uses_worker(background);
     auto& done = prepared_[op_ == Op::read][threaded];
-    if (done && pool_->holds(site(), *around_, one_sided())) return {};
-    if (auto status = pool_->prepare(site(), *around_, threaded, does_io()); !status) return status;
+    if (done && session_->buffers().holds(site(), *around_, one_sided())) return {};
+    if (auto status = session_->prepare(site(), *around_, threaded, does_io()); !status) return status;
     done = true;
     if (!one_sided()) return {};
-    auto const window = pool_->prepare_window();
+    auto const window = session_->buffers().make_window();
     if (window) return {};
     plan::refuse_rma(plan_, window.error().text);
     lay_out();
-    return pool_->prepare(site(), *around_, threaded, does_io());
+    return session_->prepare(site(), *around_, threaded, does_io());
 }
 
 /// Of a variable, for this run.
@@ -97,7 +97,7 @@ std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
 
 Context Transfer::context_for(Input& input)
 {
-    auto context = pool_->context(*around_);
+    auto context = session_->context(*around_);
     context.route = &route();
     context.site = &site();
     context.writing = op_ == Op::write;
@@ -107,9 +107,9 @@ Context Transfer::context_for(Input& input)
     context.threaded = uses_worker(background_);
     context.variables = variables_.size();
     if (route().way == plan::Way::aggregated)
-        context.tickets = pool_->tickets;
+        context.tickets = session_->tickets;
     else
-        context.tickets.step = pool_->tickets.step;
+        context.tickets.step = session_->tickets.step;
     // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
     auto const block_bytes = route().networked() ? plan_.job.storage.block_bytes : input.block_bytes;
     context.schedule = plan::schedule(route(), block_bytes, context.base);
@@ -124,11 +124,11 @@ Context Transfer::context_for(Input& input)
 
 void Transfer::start(Input input, bool background)
 {
-    pool_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
+    session_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
     data_ = input.data;
     background_ = background;
     auto context = context_for(input);
-    pool_->tickets.pass(context.schedule, op_ == Op::write || route().networked());
+    session_->tickets.pass(context.schedule, op_ == Op::write || route().networked());
     run_ = engine::start(std::move(context));
     (void)run_->advance(!background);
     drained_at_start_ = run_->drained_bytes();
@@ -143,11 +143,11 @@ Transfer::Outcome Transfer::wait(core::Status const& input)
     auto const copying_before = run_->copying();
     {
         core::Stopwatch const watch(outcome.waiting);
-        wait_until(pool_->patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
-                   [&] { return run_->advance() || pool_->abandoned(); });
+        wait_until(session_->agreement().patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
+                   [&] { return run_->advance() || session_->agreement().abandoned(); });
         core::keep_first(status, run_->settle());
-        pool_->all_began();
-        status = pool_->agree(status);
+        session_->agreement().all_began();
+        status = session_->agreement().agree(status);
     }
     outcome.times = run_->times();
     outcome.waiting = std::max(0.0, outcome.waiting - (outcome.times.copying - copying_before));
@@ -155,7 +155,7 @@ Transfer::Outcome Transfer::wait(core::Status const& input)
     if (op_ == Op::read && status)
         for (auto const& [var, once] : read_once_) received_[var] = once.spread(data_[var], received_[var]);
     run_.reset();
-    pool_->in_flight = false;
+    session_->in_flight = false;
     for (std::size_t var = 0; var < variables_.size(); ++var)
         outcome.bytes += op_ == Op::write ? variables_[var]->bytes() : received_[var];
     return outcome;

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/pool.hpp"
 #include "engine/run.hpp"
+#include "engine/session.hpp"
 #include "engine/site.hpp"
 #include "engine/surroundings.hpp"
 #include "pattern/read_once.hpp"
@@ -23,11 +23,11 @@ enum class Op { write, read };
 
 class Transfer {
 public:
-    Transfer(std::shared_ptr<Pool> pool, std::shared_ptr<Surroundings> around, pattern::Variables variables,
+    Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
              plan::Plan plan);
     Transfer(Transfer const&) = delete;
     Transfer& operator=(Transfer const&) = delete;
-    /// If a run is under way, the other ranks' counters are lost: the pool is abandoned.
+    /// If a run is under way, the other ranks' counters are lost: the session is abandoned.
     ~Transfer();
 
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
@@ -87,7 +87,7 @@ private:
     [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
     [[nodiscard]] Context context_for(Input& input);
 
-    std::shared_ptr<Pool> pool_;
+    std::shared_ptr<Session> session_;
     std::shared_ptr<Surroundings> around_;  ///< that the plan was made for
     pattern::Variables variables_;
     plan::Plan plan_;

@@ -93,8 +93,8 @@ Sight look(OpenFile& file)
 /// What the first rank of this node has seen, on all of them: whatever kernel and mounts rank 0 has. Collective.
 target::Identity seen_on_node(OpenFile const& file, Sight const& mine)
 {
-    auto const& team = file.pool->team();
-    if (!file.pool->several_nodes()) return file.first.identity;
+    auto const& team = file.session->team();
+    if (!file.session->several_nodes()) return file.first.identity;
     auto seen = mine.identity;
     bool const first = team.node_rank() == 0;
     auto const numbers = team.sum_on_node({first ? seen.device : 0, first ? seen.inode : 0});
@@ -107,8 +107,8 @@ target::Identity seen_on_node(OpenFile const& file, Sight const& mine)
 
 void require_same_file(OpenFile& file)
 {
-    auto& pool = *file.pool;
-    auto const& team = pool.team();
+    auto& session = *file.session;
+    auto const& team = session.team();
     bool const own_path = file.place != file.first.place;
     Sight mine;
     if (team.rank() == 0)
@@ -116,25 +116,25 @@ void require_same_file(OpenFile& file)
     else if (file.mode != file.first.mode)
         mine.status = core::fail(
             Errc::mismatch, fmt::format("the mode is {}, unlike rank 0's {}", name(file.mode), name(file.first.mode)));
-    else if (own_path || (pool.several_nodes() && team.node_rank() == 0))
+    else if (own_path || (session.several_nodes() && team.node_rank() == 0))
         mine = look(file);
     auto const on_node = seen_on_node(file, mine);
     file.expect(own_path ? mine.identity : on_node);
 
     std::array<std::int64_t, 2> all = {mine.status ? 0 : -1, mine.unsure ? -1 : 0};
-    file.raise_if("open", pool.least(all));
+    file.raise_if("open", session.agreement().least(all));
     bool const failed = all[0] != 0;
     bool const unsure = all[1] != 0;
     if (!failed && !unsure) return;
     std::optional<target::Probe> probe;  // until all have looked for it
     if (unsure) {
         if (team.rank() == 0) probe.emplace(file.place, target::descriptor(*file.target()));
-        auto const evidence = pool.broadcast(probe ? probe->evidence() : std::string());
+        auto const evidence = session.agreement().broadcast(probe ? probe->evidence() : std::string());
         if (!evidence) file.raise("open", evidence.error());
         if (mine.unsure && !target::confirms(*evidence, file.place, mine.fd))
             mine.status = tl::unexpected(elsewhere(file, 0));
     }
-    file.raise_if("open", pool.agree(mine.status));
+    file.raise_if("open", session.agreement().agree(mine.status));
 }
 
 core::Result<std::unique_ptr<target::Target>> OpenFile::open_again() const

@@ -44,7 +44,7 @@ void OpenFile::keep(std::unique_ptr<target::Target> target)
 
 core::Status OpenFile::make_empty()
 {
-    if (mode != Mode::create || pool->team().rank() != 0 || std::exchange(emptied_, true)) return {};
+    if (mode != Mode::create || session->team().rank() != 0 || std::exchange(emptied_, true)) return {};
     return target::make_empty(target::descriptor(*target_));
 }
 
@@ -63,7 +63,7 @@ void OpenFile::tell_changes(std::shared_ptr<target::Changes> changes)
 
 core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables) const
 {
-    return engine::make_plan({*pool, *around, storage, settings.options, mode != Mode::read, check()}, variables);
+    return engine::make_plan({*session, *around, storage, settings.options, mode != Mode::read, check()}, variables);
 }
 
 void OpenFile::raise(std::string const& call, core::Failure const& failure) const
@@ -73,8 +73,8 @@ void OpenFile::raise(std::string const& call, core::Failure const& failure) cons
 
 void OpenFile::lose(std::string const& call)
 {
-    pool->lose();
-    raise(call, pool->lost().error());
+    session->lose();
+    raise(call, session->agreement().lost().error());
 }
 
 void OpenFile::raise_if(std::string const& call, core::Status const& agreed) const
@@ -98,19 +98,19 @@ void OpenFile::require_open(char const* call) const
 
 void OpenFile::watch(char const* call) const
 {
-    pool->watch(settings.options.timeout.value_or(settings::default_timeout), call, path);
+    session->watch(settings.options.timeout.value_or(settings::default_timeout), call, path);
 }
 
 void OpenFile::require_idle(std::string const& call) const
 {
-    if (pool->in_flight)
+    if (session->in_flight)
         raise(call, {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
 }
 
 core::Status OpenFile::compare(std::string const& what, std::string const& value) const
 {
     if (!check()) return {};
-    auto const& team = pool->team();
+    auto const& team = session->team();
     auto const rank = team.first_different(std::hash<std::string>{}(value));
     if (rank < 0) return {};
     core::Status mine;
@@ -122,7 +122,7 @@ void OpenFile::require_same(std::string const& call, std::string const& what, st
 {
     auto const agreed = compare(what, value);
     if (agreed) return;
-    auto const named = comm::broadcast(pool->team().all(), path);  // ranks may be about to use different files
+    auto const named = comm::broadcast(session->team().all(), path);  // ranks may be about to use different files
     file::raise(named, call, agreed.error());
 }
 

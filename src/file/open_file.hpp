@@ -9,7 +9,7 @@
 
 #include "core/forks.hpp"
 #include "engine/planning.hpp"
-#include "engine/pool.hpp"
+#include "engine/session.hpp"
 #include "settings/settings.hpp"
 #include "target/identity.hpp"
 
@@ -21,7 +21,7 @@ public:
     OpenFile(OpenFile const&) = delete;
     OpenFile& operator=(OpenFile const&) = delete;
 
-    std::shared_ptr<engine::Pool> pool;
+    std::shared_ptr<engine::Session> session;
     std::string path;   ///< as rank 0 was given it, for messages
     std::string place;  ///< as this rank was given it, but absolute: what it opens
     Mode mode = Mode::read;

@@ -28,7 +28,7 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
     file.settings = std::move(*settings);
     if (auto const& report = file.settings.options.report)
         (void)report::report_place(*report);  // it may be a relative path
-    auto const ranks_per_node = file.pool->team().ranks_per_node();
+    auto const ranks_per_node = file.session->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
                                                      "opened, and stays",
@@ -38,7 +38,7 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
                                                      *file.settings.options.striping_unit));
     auto const& platform = file.settings.options.platform;
     if (!platform) return {};
-    file.around = file.pool->surroundings(wish_of(file.settings));
+    file.around = file.session->discovery().known(wish_of(file.settings));
     settings::Pairs defaults;
     if (file.around) {
         defaults = file.around->machine->settings;
@@ -198,18 +198,18 @@ bool open_on(OpenFile& file, Opening const& opening)
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
         settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
-    auto pool = engine::Pool::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0, kept);
-    if (!pool) file.raise("open", pool.error());
-    file.pool = *pool;
-    file.pool->opening();
-    auto const& team = file.pool->team();
+    auto session = engine::Session::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0, kept);
+    if (!session) file.raise("open", session.error());
+    file.session = *session;
+    file.session->opening();
+    auto const& team = file.session->team();
 
     // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
     core::Status status;
-    auto const known = [&] { return file.pool->surroundings(wish_of(file.settings)); };
+    auto const known = [&] { return file.session->discovery().known(wish_of(file.settings)); };
     auto const tell = [&] {
-        auto const told = file.pool->broadcast(team.rank() == 0 ? pack(file, status) : std::string());
-        if (!told && file.pool->was_abandoned()) return false;
+        auto const told = file.session->agreement().broadcast(team.rank() == 0 ? pack(file, status) : std::string());
+        if (!told && file.session->was_abandoned()) return false;
         if (!told) file.raise("open", told.error());
         file.raise_if("open", unpack(file, *told));
         return true;
@@ -222,7 +222,7 @@ bool open_on(OpenFile& file, Opening const& opening)
     if (!tell()) return false;
     file.around = known();
     if (!file.around) {
-        auto found = file.pool->look_around(wish_of(file.settings));
+        auto found = file.session->discovery().look_around(wish_of(file.settings));
         if (!found) file.raise("open", found.error());
         file.around = *found;
         if (team.rank() == 0) status = open_first(file);
@@ -237,12 +237,12 @@ bool open_on(OpenFile& file, Opening const& opening)
                       fmt::format("[{}]", fmt::join(report::describe({options, {}}), ", ")));
     then();
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
-    if (had_bytes || !file.pool->several_nodes())  // all have it, or nobody
-        file.raise_if("open", file.pool->agree(file.make_empty()));
+    if (had_bytes || !file.session->several_nodes())  // all have it, or nobody
+        file.raise_if("open", file.session->agreement().agree(file.make_empty()));
     // What another host has opened before may be remembered there as it was.
     if (had_bytes && team.rank() != 0 && file.target_if_open())
         if (auto again = file.open_again()) file.keep(std::move(*again));
-    file.pool->opened();
+    file.session->opened();
     return true;
 }
 

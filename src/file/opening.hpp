@@ -14,7 +14,7 @@ struct Opening {
     MPI_Comm comm;
     Options const& options;
     MPI_Info info;
-    std::shared_ptr<engine::Pool>* kept = nullptr;  ///< where the pool is kept, if not with the communicator
+    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
     /// Run on every rank as soon as all have the file open, and before it is emptied: a file keeps its content if this
     /// throws.
     std::function<void()> then;

@@ -20,12 +20,12 @@ Drain::Drain(file::OpenFile& file, report::Account& account, stage::Content& con
 
 core::Status Drain::all()
 {
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     std::array<std::int64_t, 1> tainted = {content_.tainted() ? 0 : 1};
-    if (auto status = file_.pool->least(tainted); !status) return status;
+    if (auto status = file_.session->agreement().least(tainted); !status) return status;
     if (tainted[0] == 0) content_.rewrite_stored();
     auto const batch = content_.batch(0, UINT64_MAX - 1);
-    auto const total = file_.pool->sum(pattern::summarise(batch.claims), {});
+    auto const total = file_.session->agreement().sum(pattern::summarise(batch.claims), {});
     if (!total) return tl::unexpected(total.error());
     if (total->bytes == 0) return {};
     bool const apart =
@@ -38,9 +38,9 @@ core::Status Drain::all()
 
 core::Status Drain::run(stage::Batch const& batch)
 {
-    auto& pool = *file_.pool;
+    auto& session = *file_.session;
     auto plan = [&]() -> core::Result<plan::Plan> {
-        report::Planning planning(account_, pool.team());
+        report::Planning planning(account_, session.team());
         auto made = file_.plan(batch.variables);
         if (!made) return made;
         if (auto same = file_.compare("the plan", plan::explain(*made, {})); !same) return tl::unexpected(same.error());
@@ -48,27 +48,27 @@ core::Status Drain::run(stage::Batch const& batch)
         return made;
     }();
     if (!plan) return tl::unexpected(plan.error());
-    engine::Transfer transfer(file_.pool, file_.around, batch.variables, std::move(*plan));
+    engine::Transfer transfer(file_.session, file_.around, batch.variables, std::move(*plan));
     if (transfer.plan().job.nodes == 1)  // all have their plan, or nobody
-        if (auto status = pool.agree({}); !status) return status;
+        if (auto status = session.agreement().agree({}); !status) return status;
     try {
         return move(transfer, batch);
     } catch (std::bad_alloc const&) {
         transfer.stop();
-        pool.lose();
-        return pool.lost();
+        session.lose();
+        return session.agreement().lost();
     }
 }
 
 /// Writes the batch.
 core::Status Drain::move(engine::Transfer& transfer, stage::Batch const& batch)
 {
-    auto& pool = *file_.pool;
+    auto& session = *file_.session;
     double inside = 0;
     engine::Transfer::Outcome outcome;
     {
         core::Stopwatch const watch(inside);
-        if (pool.abandoned()) return pool.lost();
+        if (session.agreement().abandoned()) return session.agreement().lost();
         if (auto same = file_.compare("the file", file_.path); !same) return same;
         using engine::Op;
         transfer.announce(batch.bytes > 0 ? std::optional(Op::write) : std::nullopt, false, Op::write);

@@ -68,12 +68,12 @@ std::uint64_t limit_of(file::OpenFile const& file, machine::TierTraits const& ti
 {
     if (auto const limit = file.settings.options.stage_size) return *limit;
     if (machine::is_device(tier)) return UINT64_MAX;
-    return machine::free_bytes(tier) / 2 / static_cast<std::uint64_t>(file.pool->team().node_size());
+    return machine::free_bytes(tier) / 2 / static_cast<std::uint64_t>(file.session->team().node_size());
 }
 
 stage::Head head_of(file::OpenFile const& file, Common const& common, std::string const& target)
 {
-    auto const& team = file.pool->team();
+    auto const& team = file.session->team();
     stage::Head head = {};
     head.identity = common.identity;
     head.epoch = 1;
@@ -93,7 +93,7 @@ stage::Head head_of(file::OpenFile const& file, Common const& common, std::strin
 core::Result<stage::Writer> make_log(file::OpenFile const& file, Tier const& tier, Common const& common,
                                      std::string const& target)
 {
-    auto const& team = file.pool->team();
+    auto const& team = file.session->team();
     bool const shared = common.mapping == stage::Mapping::node;
     core::Result<stage::Writer> writer = core::fail(Errc::io, "another rank's log");
     stage::Place place;
@@ -117,7 +117,7 @@ core::Result<stage::Writer> make_log(file::OpenFile const& file, Tier const& tie
         if (status) status = (*tier)->bind(writer->data_descriptor());
     }
     if (shared) {  // the others find it there
-        auto const made = file.pool->agree(status);
+        auto const made = file.session->agreement().agree(status);
         if (made && team.node_rank() != 0) writer = stage::Writer::join(place, static_cast<std::uint32_t>(team.rank()));
         if (!made && !writer) status = made;
     }
@@ -132,7 +132,7 @@ core::Result<stage::Writer> make_log(file::OpenFile const& file, Tier const& tie
 core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& common, std::string const& target,
                                            std::string const& directory)
 {
-    auto const& team = file.pool->team();
+    auto const& team = file.session->team();
     auto const texts = team.gather_texts(core::host_name() + "\n" + directory);
     if (team.rank() != 0) return core::Descriptor();
     stage::Marker marker;
@@ -166,15 +166,15 @@ core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& c
 std::int64_t clock_ahead_ns(file::OpenFile const& file, core::Descriptor const& marker)
 {
     if (!file.storage.remote) return 0;
-    std::array<std::int64_t, 1> ahead = {file.pool->team().rank() == 0 ? stage::clock_ahead_ns(marker) : INT64_MAX};
-    return file.pool->least(ahead) ? ahead[0] : 0;
+    std::array<std::int64_t, 1> ahead = {file.session->team().rank() == 0 ? stage::clock_ahead_ns(marker) : INT64_MAX};
+    return file.session->agreement().least(ahead) ? ahead[0] : 0;
 }
 
 /// What rank 0 decides, and the target's path, on all ranks. Collective.
 core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, Tier const& tier)
 {
     std::string told;
-    if (file.pool->team().rank() == 0) {
+    if (file.session->team().rank() == 0) {
         struct stat found = {};
         ::fstat(target::descriptor(*file.target()), &found);
         Common const common{stage::new_identity(),
@@ -183,7 +183,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, Tier c
         told.assign(reinterpret_cast<char const*>(&common), sizeof common);
         told += stage::resolved(file.place);
     }
-    auto const heard = file.pool->broadcast(std::move(told));
+    auto const heard = file.session->agreement().broadcast(std::move(told));
     if (!heard) return tl::unexpected(heard.error());
     Common common;
     std::memcpy(&common, heard->data(), sizeof common);
@@ -194,7 +194,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, Tier c
 void take_away(file::OpenFile& file, Tier const& tier, core::Result<stage::Writer> const& writer, Common const& common)
 {
     if (writer) (void)stage::remove_log(writer->place());
-    (void)file.pool->agree({});  // the directory is empty once all have removed theirs
+    (void)file.session->agreement().agree({});  // the directory is empty once all have removed theirs
     if (!tier) return;
     if (auto const directory = stage::directory_of((*tier)->directory(), common.identity))
         stage::remove_directory(*directory);
@@ -208,19 +208,19 @@ std::unique_ptr<Staging> Staging::open(file::OpenFile& file, report::Account& ac
     if (!options.stage || file.mode == Mode::read || options.devnull.value_or(false)) return nullptr;
     double creating = 0;
     core::Stopwatch const watch(creating);
-    auto& pool = *file.pool;
-    auto const& team = pool.team();
+    auto& session = *file.session;
+    auto const& team = session.team();
     auto const tier = find_tier(file);
     auto const decided = decide(file, tier);
     if (!decided) file.raise("open", decided.error());
     auto const& [common, target] = *decided;
 
     auto writer = make_log(file, tier, common, target);
-    auto status = pool.agree(writer ? core::Status() : tl::unexpected(writer.error()));
+    auto status = session.agreement().agree(writer ? core::Status() : tl::unexpected(writer.error()));
     core::Result<core::Descriptor> marker;
     if (status) {
         marker = make_marker(file, common, target, writer->place().directory);
-        status = pool.agree(marker ? core::Status() : tl::unexpected(marker.error()));
+        status = session.agreement().agree(marker ? core::Status() : tl::unexpected(marker.error()));
     }
     if (!status) {
         take_away(file, tier, writer, common);
@@ -260,7 +260,7 @@ std::vector<stage::Place> Staging::logs_of_node() const
 {
     auto const& place = stage_.writer().place();
     if (shared()) return {place};
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     std::vector<stage::Place> logs;
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
         logs.push_back({place.directory, stage::log_name(stage::Mapping::process, static_cast<std::uint32_t>(rank))});
@@ -270,7 +270,7 @@ std::vector<stage::Place> Staging::logs_of_node() const
 void Staging::meet_neighbours()
 {
     std::vector<stage::Neighbours::Log> logs;
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     if (team.node_size() == 1) return;
     for (auto& place : logs_of_node()) logs.push_back({std::move(place)});
     auto const& ranks = team.nodes()[static_cast<std::size_t>(team.my_node())];
@@ -290,7 +290,7 @@ void Staging::launch_agent()
     draining_ = wish != "off";
     if (!draining_) return;
     stage_.taint();
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     if (team.node_rank() != 0) return;
     auto target = file_.open_again();
     if (!target) return;
@@ -302,7 +302,7 @@ void Staging::launch_agent()
     agent.logs = logs_of_node();
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
         agent.beside.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)));
-    agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.pool->core_set());
+    agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.session->core_set());
     if (!agent_->launch()) agent_.reset();
 }
 

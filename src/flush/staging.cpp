@@ -80,8 +80,8 @@ core::Status Staging::rest()
 /// Notes that all logs may be forgotten. Collective.
 core::Status Staging::commit(bool durable)
 {
-    auto& pool = *file_.pool;
-    auto const& team = pool.team();
+    auto& session = *file_.session;
+    auto const& team = session.team();
     bool const lasting = durable || stage_.durable() != stage::Durable::sync;
     bool const syncs = lasting || arrives_late(file_.storage);  // else the file changes after it is noted what it is
     core::Status status;
@@ -89,7 +89,7 @@ core::Status Staging::commit(bool durable)
         auto* const target = file_.target();
         status = target ? target->sync() : file_.target_status();
     }
-    if (syncs) status = pool.agree(status);
+    if (syncs) status = session.agreement().agree(status);
     if (status && team.rank() == 0) {
         auto* const target = file_.target();
         auto const facts =
@@ -101,7 +101,7 @@ core::Status Staging::commit(bool durable)
         if (status)
             status = marker_ ? stage::note(marker_, noted, lasting) : stage::note(held_, target_, noted, lasting);
     }
-    status = pool.agree(status);
+    status = session.agreement().agree(status);
     ++flushes_;
     return status;
 }
@@ -109,9 +109,9 @@ core::Status Staging::commit(bool durable)
 /// Empties the logs. Collective.
 core::Status Staging::empty()
 {
-    auto& pool = *file_.pool;
-    bool const first = !shared() || pool.team().node_rank() == 0;
-    auto status = pool.agree(first ? stage_.reset(true) : core::Status());
+    auto& session = *file_.session;
+    bool const first = !shared() || session.team().node_rank() == 0;
+    auto status = session.agreement().agree(first ? stage_.reset(true) : core::Status());
     if (!first) note_failure(stage_.reset(false));
     if (status && draining_) stage_.taint();
     // Some log would be read as empty, whatever came into it.
@@ -125,7 +125,7 @@ core::Status Staging::empty()
 /// Whether a log of this node goes on beside the target.
 bool Staging::overflows() const
 {
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
         if (::access(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)).meta().c_str(), F_OK) == 0)
             return true;
@@ -141,7 +141,7 @@ std::vector<Extent> Staging::pause_agent()
         if (overflows()) done.clear();  // the agent has not seen those logs
         text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
     }
-    text = comm::broadcast(file_.pool->team().node(), std::move(text));
+    text = comm::broadcast(file_.session->team().node(), std::move(text));
     std::vector<Extent> done(text.size() / sizeof(Extent));
     if (!done.empty()) std::memcpy(done.data(), text.data(), text.size());
     return done;
@@ -164,7 +164,7 @@ core::Status Staging::flush(bool durable)
 /// What went wrong on some rank since the last time, for all to hear. Collective.
 core::Status Staging::tell_failures()
 {
-    auto const status = file_.pool->agree(failed_);
+    auto const status = file_.session->agreement().agree(failed_);
     failed_ = {};
     return status;
 }
@@ -172,12 +172,13 @@ core::Status Staging::tell_failures()
 core::Status Staging::flush(bool durable, bool closing)
 {
     core::Stopwatch const watch(flushing_);
-    auto& pool = *file_.pool;
-    if (shared() || draining_) (void)pool.agree({});  // nobody adds to the log while others look at it
+    auto& session = *file_.session;
+    if (shared() || draining_) (void)session.agreement().agree({});  // nobody adds to the log while others look at it
     auto const content = stage_.content();
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
-    auto status = pool.least(all);
-    if (status && all[0] != 0) status = pool.agree(content ? core::Status() : tl::unexpected(content.error()));
+    auto status = session.agreement().least(all);
+    if (status && all[0] != 0)
+        status = session.agreement().agree(content ? core::Status() : tl::unexpected(content.error()));
     bool flushed = false;
     if (status && all[1] != 0) {
         status = drain(**content);
@@ -193,7 +194,7 @@ core::Status Staging::flush(bool durable, bool closing)
     }
     if (!status) {
         std::array<std::int64_t, 1> there = {stage_.writer().check_place() ? 1 : 0};
-        bool const kept = pool.least(there).has_value() && there[0] == 1;
+        bool const kept = session.agreement().least(there).has_value() && there[0] == 1;
         status.error().text +=
             kept ? fmt::format(
                        "; what was staged is still in the log: `tapioca log recover {}` brings it into the file "
@@ -207,10 +208,10 @@ core::Status Staging::flush(bool durable, bool closing)
 core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
 {
     std::int64_t size = 0;
-    if (auto* const target = file_.pool->team().rank() == 0 ? file_.target() : nullptr)
+    if (auto* const target = file_.session->team().rank() == 0 ? file_.target() : nullptr)
         size = static_cast<std::int64_t>(target->size().value_or(0));
     std::array<std::int64_t, 5> values = {begin, -end, stage_.begin(), -stage_.end(), -size};
-    if (auto status = file_.pool->least(values); !status) return status;
+    if (auto status = file_.session->agreement().least(values); !status) return status;
     auto const reading_end = -values[1];
     auto const staged_end = -values[3];
     // Also where the log makes the file longer, and the read would end too early.
@@ -222,21 +223,21 @@ core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
 std::int64_t Staging::end()
 {
     std::array<std::int64_t, 1> value = {-stage_.end()};
-    return file_.pool->least(value) ? -value[0] : stage_.end();
+    return file_.session->agreement().least(value) ? -value[0] : stage_.end();
 }
 
 core::Status Staging::close()
 {
-    auto& pool = *file_.pool;
+    auto& session = *file_.session;
     auto status = flush(false, true);
     drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
     agent_.reset();
     if (!status) return status;
-    if (pool.team().rank() == 0) status = stage::remove_marker(target_, stage_.durable() != stage::Durable::sync);
-    status = pool.agree(status);
+    if (session.team().rank() == 0) status = stage::remove_marker(target_, stage_.durable() != stage::Durable::sync);
+    status = session.agreement().agree(status);
     if (!status) return status;
-    status = stage_.remove(!shared() || pool.team().node_rank() == 0);
-    status = pool.agree(status);
+    status = stage_.remove(!shared() || session.team().node_rank() == 0);
+    status = session.agreement().agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     removed_ = status.has_value();
     auto const failures = tell_failures();
@@ -246,11 +247,11 @@ core::Status Staging::close()
 std::string Staging::figures()
 {
     auto const& totals = stage_.totals;
-    auto const& team = file_.pool->team();
+    auto const& team = file_.session->team();
     auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow, drained_bytes_});
     auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
     std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
-    (void)file_.pool->least(times);
+    (void)file_.session->agreement().least(times);
     auto const seconds = [&](std::size_t i) { return -static_cast<double>(times[i]) / 1e6; };
     return nlohmann::ordered_json{{"tier", tier_},
                                   {"directory", stage_.writer().place().directory},

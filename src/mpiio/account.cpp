@@ -31,7 +31,7 @@ nlohmann::ordered_json describe(Calls const& made, std::vector<std::uint64_t> co
 void add_calls(declared::FileState& file, Calls& made)
 {
     if (!file.settings.options.report) return;
-    file.account.more.emplace_back("calls", describe(made, file.pool->team().sum(made.counts())).dump());
+    file.account.more.emplace_back("calls", describe(made, file.session->team().sum(made.counts())).dump());
     made.clear();
 }
 

@@ -37,8 +37,8 @@ struct Channel {
     static constexpr std::size_t most_known = 8;
 
     comm::Own comm;
-    std::shared_ptr<engine::Pool> pool;  ///< if that is MPI_COMM_SELF; else it is kept with the communicator
-    std::vector<Known> known;            ///< given back before the communicator
+    std::shared_ptr<engine::Session> session;  ///< if that is MPI_COMM_SELF; else it is kept with the communicator
+    std::vector<Known> known;                  ///< given back before the communicator
     std::size_t oldest = 0;
 };
 

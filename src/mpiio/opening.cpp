@@ -52,7 +52,7 @@ std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const
 {
     auto const mode = opened.read_only() ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
-        auto* const kept = channel.comm.get() == MPI_COMM_SELF ? &channel.pool : nullptr;
+        auto* const kept = channel.comm.get() == MPI_COMM_SELF ? &channel.session : nullptr;
         return declared::open_file(channel.comm.get(), opened.path, mode, {}, hints.get(),
                                    {.may_stage = staged, .kept = kept});
     };

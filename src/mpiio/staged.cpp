@@ -159,7 +159,7 @@ int Staged::settle()
     {
         std::lock_guard const lock(mutex_);
         staging().advance();
-        if (!file().pool->least(values)) return MPI_ERR_OTHER;
+        if (!file().session->agreement().least(values)) return MPI_ERR_OTHER;
     }
     views_fit_ = values[0] == 1;
     bool const same_hints = values[1] == 1;

@@ -101,7 +101,7 @@ bool Steps::identify(std::int64_t& value)
 {
     auto const mine = identity();
     std::array<std::int64_t, 3> values = {mine, -mine, value};
-    bool const heard = file_->pool->least(values).has_value();  // also if this rank has found nothing
+    bool const heard = file_->session->agreement().least(values).has_value();  // also if this rank has found nothing
     identified_ = heard && agreed(values[0], values[1]);
     value = values[2];
     return identified_;
@@ -132,7 +132,7 @@ Steps::Decision Steps::decide(Part const& part)
     }
     auto const used = std::span(values).first(plans + 2 * known.size());  // as many on all ranks
     Decision decision;
-    if (!file_->pool->least(used)) return decision;
+    if (!file_->session->agreement().least(used)) return decision;
     decision.reopen = values[hints] == 0;
     if (decision.reopen) return decision;
     identified_ = agreed(values[file], values[file + 1]);
