@@ -312,10 +312,10 @@ TEST_F(StageFaults, ALogThatCannotBeWrittenIsThatRanksErrorAndAllHearOfItLater)
     auto file = open(staged());
     write_row(file, 1, 10'000);
     int const last = ranks() - 1;
-    std::optional<Armed> armed;
+    std::optional<faults::Armed> armed;
     if (rank() == last)
-        armed.emplace(log_directory(stage) + "/rank" + std::to_string(last) + ".data", Call::write, Fault::error, 1,
-                      EIO);
+        armed.emplace(log_directory(stage) + "/rank" + std::to_string(last) + ".data", faults::Op::write,
+                      faults::Kind::error, 1, EIO);
     auto const mine = caught([&] { write_row(file, 2, 20'000, 1'000'000); });
     armed.reset();
     EXPECT_EQ(mine.code, rank() == last ? Errc::io : Errc::ok) << mine.text;
