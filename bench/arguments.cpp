@@ -11,6 +11,8 @@
 
 namespace bench {
 
+namespace core = tapioca::core;
+
 namespace {
 
 /// "1gbit" in bytes per second.
@@ -127,69 +129,25 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
                                : "count fsync after every written step (whole files: in the end), for all methods");
 }
 
-void bytes(CLI::Option* option, std::int64_t most, char const* text)
+/// One of the table's workloads. What it returns leaves kind and workloads in `a`, if that verb was given.
+std::function<core::Status()> add_workload(CLI::App& app, Arguments& a, workloads::Kind const& kind)
 {
-    option->transform(CLI::AsSizeValue(false))->check(CLI::Range(std::int64_t{1}, most))->option_text(text);
+    auto* const verb = app.add_subcommand(std::string(kind.name), std::string(kind.about));
+    auto const chosen = kind.options(*verb);
+    add_general(*verb, a);
+    if (!kind.whole_files) add_moving(*verb, a);
+    add_methods(*verb, a, kind.whole_files);
+    return [=, &a, &kind]() -> core::Status {
+        if (!verb->parsed()) return {};
+        auto list = chosen();
+        if (!list) return tl::unexpected(list.error());
+        a.kind = &kind;
+        a.workloads = std::move(*list);
+        return {};
+    };
 }
 
-CLI::App* add_hacc(CLI::App& app, Arguments& a)
-{
-    auto* const hacc = app.add_subcommand("hacc", "HACC-IO: nine variables, 38 bytes a particle");
-    hacc->add_option("--particles", a.particles, "particles per rank")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 50'000'000))
-        ->option_text("N,... [25000]");
-    hacc->add_option("--layout", a.layouts, "aos, soa or both")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"aos", "soa"}))
-        ->option_text("LIST [aos,soa]");
-    hacc->add_option("--sizes", a.sizes.distribution, "of particles over ranks: uniform or normal")
-        ->check(CLI::IsMember({"uniform", "normal"}))
-        ->option_text("KIND [uniform]");
-    hacc->add_option("--seed", a.sizes.seed, "of normal sizes")->option_text("N [1]");
-    hacc->add_option("--heavy", a.sizes.heavy, "half of the ranks that has the larger share: first, last or none")
-        ->check(CLI::IsMember({"first", "last", "none"}))
-        ->option_text("HALF [none]");
-    hacc->add_option("--share", a.sizes.share, "its share of the data")
-        ->check(CLI::Range(0.0, 1.0))
-        ->option_text("F [0.75]");
-    return hacc;
-}
-
-CLI::App* add_interleaved(CLI::App& app, Arguments& a)
-{
-    auto* const interleaved = app.add_subcommand("interleaved", "blocks of a few bytes dealt rank by rank");
-    bytes(interleaved->add_option("--block", a.blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
-          "BYTES,... [64,1K,16K]");
-    bytes(interleaved->add_option("--bytes", a.bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [8M]");
-    interleaved->add_option("--declare", a.declare, "subarray, or list: an irregular deal as a list of extents")
-        ->check(CLI::IsMember({"subarray", "list"}))
-        ->option_text("KIND [subarray]");
-    return interleaved;
-}
-
-CLI::App* add_array1d(CLI::App& app, Arguments& a)
-{
-    auto* const array1d = app.add_subcommand("array1d", "one contiguous piece per rank");
-    bytes(array1d->add_option("--bytes", a.array_bytes, "bytes of the largest piece"), std::int64_t{1} << 40,
-          "BYTES [100000]");
-    array1d->add_option("--distribution", a.distributions, "of sizes over ranks: uniform, random, normal")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"uniform", "random", "normal"}))
-        ->option_text("LIST [all]");
-    return array1d;
-}
-
-CLI::App* add_blocks(CLI::App& app, Arguments& a, char const* name, char const* what)
-{
-    auto* const verb = app.add_subcommand(name, what);
-    bytes(verb->add_option("--block", a.call_blocks, "bytes of a rank in a call")->delimiter(','),
-          std::int64_t{1} << 30, "BYTES,... [4K]");
-    bytes(verb->add_option("--bytes", a.call_bytes, "bytes per rank"), std::int64_t{1} << 40, "BYTES [16M]");
-    return verb;
-}
-
-CLI::App* add_election(CLI::App& app, Arguments& a)
+void add_election(CLI::App& app, Arguments& a)
 {
     auto* const election =
         app.add_subcommand("election", "the cost of electing aggregators, for partitions of HACC-IO");
@@ -200,15 +158,13 @@ CLI::App* add_election(CLI::App& app, Arguments& a)
     election->add_option("--ranks-per-node", a.election.ranks_per_node, "pretend such nodes; 0: those there are")
         ->check(CLI::Range(0, 100000))
         ->option_text("N [a quarter of the ranks]");
-    election->add_option("--particles", a.particles, "particles per rank")
-        ->expected(1)
+    election->add_option("--particles", a.election.particles, "particles per rank")
         ->check(CLI::Range(1, 50'000'000))
         ->option_text("N [25000]");
-    election->add_option("--layout", a.layouts, "aos or soa")
-        ->expected(1)
+    election->add_option("--layout", a.election.layout, "aos or soa")
         ->check(CLI::IsMember({"aos", "soa"}))
         ->option_text("LAYOUT [aos]");
-    return election;
+    add_general(*election, a);
 }
 
 /// Completes the methods. What is wrong with them, if anything.
@@ -221,9 +177,6 @@ std::optional<std::string> choose_methods(Arguments& a)
     for (auto const& name : methods)
         if (!whole && std::find(staged.begin(), staged.end(), name) != staged.end())
             return fmt::format("--methods {}: for whole files only; give --steps or --compute", name);
-    for (auto const block : a.call_blocks)
-        if (a.call_bytes / block > 1'000'000)
-            return fmt::format("--bytes {} in blocks of {} are more than a million calls", a.call_bytes, block);
     a.all_methods = methods.empty();
     if (a.all_methods) methods = method_names();
     if (a.all_methods && whole) methods.insert(methods.end(), staged.begin(), staged.end());
@@ -239,27 +192,21 @@ std::optional<int> parse(int argc, char** argv, Arguments& a)
     CLI::App app("Writes and reads shared files through TAPIOCA, MPI-IO and plain system calls, side by side.");
     app.name("tapioca-bench");
     app.require_subcommand(1);
-    for (auto* const verb : {add_hacc(app, a), add_interleaved(app, a), add_array1d(app, a)}) {
-        add_general(*verb, a);
-        add_moving(*verb, a);
-        add_methods(*verb, a, false);
-    }
-    for (auto* const verb :
-         {add_blocks(app, a, "strided", "whole files: every call writes one block in each rank's part"),
-          add_blocks(app, a, "segmented", "whole files: every call writes all ranks' blocks in a row")}) {
-        add_general(*verb, a);
-        add_methods(*verb, a, true);
-    }
-    add_general(*add_election(app, a), a);
+    std::vector<std::function<core::Status()>> choices;
+    for (auto const* const kind : workloads::kinds())
+        if (kind->options) choices.push_back(add_workload(app, a, *kind));
+    add_election(app, a);
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {
         return app.exit(error);
     }
-    a.verb = app.get_subcommands().front()->get_name();
-    auto wrong = choose_methods(a);
+    std::optional<std::string> wrong;
+    for (auto const& choose : choices)
+        if (auto const status = choose(); !status) wrong = status.error().text;
+    if (!wrong) wrong = choose_methods(a);
     if (!wrong && !a.json.empty()) {
-        auto const file = tapioca::core::open_output(a.json);
+        auto const file = core::open_output(a.json);
         if (file)
             ::close(*file);
         else

@@ -11,6 +11,8 @@ namespace bench {
 
 struct ElectionSetup {
     std::string directory;
+    std::int64_t particles = 25000;  ///< of a rank
+    std::string layout = "aos";
     std::vector<int> partitions{1, 2, 4, 8, 16, 32, 64};
     int repetitions = 7;
     int ranks_per_node = -1;  ///< pretended; 0: the nodes there are; -1: a quarter of the ranks

@@ -215,18 +215,96 @@ tapioca::Options staged(Stage const& stage, char const* mapping)
     return options;
 }
 
+/// For what a method is there.
+enum class For {
+    steps,          ///< can be measured step by step
+    whole_files,    ///< writes to the stage first
+    dropin,         ///< the method before it, through the drop-in library
+    dropin_staged,  ///< the same, through a log on the stage, for whole files
+};
+
+/// A row of the table: to add a peer, write its class and its row.
+struct Row {
+    char const* name;
+    char const* label;  ///< for people
+    For what;
+    std::unique_ptr<Method> (*make)(MPI_Comm comm, Workload const& workload, MethodSetup const& setup);
+};
+
+template <bool collective, bool through, bool logged = false>
+std::unique_ptr<Method> make_mpi_io(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+{
+    return std::make_unique<MpiIo>(comm, workload, collective, through, logged ? &setup.stage : nullptr);
+}
+
+std::unique_ptr<Method> make_tapioca(MPI_Comm comm, Workload const& workload, MethodSetup const&)
+{
+    return std::make_unique<Tapioca>(comm, workload, "tapioca", tapioca::Options());
+}
+
+std::unique_ptr<Method> make_staged(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+{
+    return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, "process"));
+}
+
+std::unique_ptr<Method> make_staged_node(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+{
+    return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, "node"));
+}
+
+std::unique_ptr<Method> make_limit(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+{
+    return std::make_unique<Limit>(comm, workload, setup.limit_call);
+}
+
+constexpr Row rows[] = {
+    {"tapioca", "TAPIOCA", For::steps, make_tapioca},
+    {"collective", "MPI-IO collective", For::steps, make_mpi_io<true, false>},
+    {"collective-dropin", "  through TAPIOCA", For::dropin, make_mpi_io<true, true>},
+    {"collective-dropin-staged", "  through, staged", For::dropin_staged, make_mpi_io<true, true, true>},
+    {"independent", "MPI-IO independent", For::steps, make_mpi_io<false, false>},
+    {"independent-dropin", "  through TAPIOCA", For::dropin, make_mpi_io<false, true>},
+    {"limit", "limit (pwrite/pread)", For::steps, make_limit},
+    {"staged", "TAPIOCA staged", For::whole_files, make_staged},
+    {"staged-node", "TAPIOCA staged-node", For::whole_files, make_staged_node},
+    {"stage-out", "stage-out", For::whole_files, make_stage_out},
+    {"flattened-log", "flattened-log", For::whole_files, make_flattened_log},
+    {"log-limit", "log-limit", For::whole_files, make_log_limit},
+};
+
+std::vector<std::string> names_for(For what)
+{
+    std::vector<std::string> names;
+    for (auto const& row : rows)
+        if (row.what == what) names.emplace_back(row.name);
+    return names;
+}
+
+Row const& row_of(std::string const& name)
+{
+    auto const* const row =
+        std::find_if(std::begin(rows), std::end(rows), [&](Row const& one) { return one.name == name; });
+    if (row == std::end(rows)) throw std::runtime_error("unknown method " + name);
+    return *row;
+}
+
 }  // namespace
 
 std::vector<std::string> const& method_names()
 {
-    static std::vector<std::string> const names = {"tapioca", "collective", "independent", "limit"};
+    static std::vector<std::string> const names = names_for(For::steps);
     return names;
 }
 
 std::vector<std::string> const& stage_method_names()
 {
-    static std::vector<std::string> const names = {"staged", "staged-node", "stage-out", "flattened-log", "log-limit"};
+    static std::vector<std::string> const names = names_for(For::whole_files);
     return names;
+}
+
+std::string method_label(std::string const& name)
+{
+    return row_of(name).label;
 }
 
 std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bool staged)
@@ -234,8 +312,10 @@ std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bo
     std::vector<std::string> all;
     for (auto const& method : methods) {
         all.push_back(method);
-        if (method == "collective" || method == "independent") all.push_back(method + dropin_suffix);
-        if (method == "collective" && staged) all.push_back(method + dropin_suffix + staged_suffix);
+        for (auto const* row = &row_of(method) + 1; row != std::end(rows); ++row) {
+            if (row->what != For::dropin && row->what != For::dropin_staged) break;
+            if (row->what == For::dropin || staged) all.emplace_back(row->name);
+        }
     }
     return all;
 }
@@ -271,24 +351,7 @@ double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
                                     MethodSetup const& setup)
 {
-    auto const& stage = setup.stage;
-    auto const declared = [&](tapioca::Options options) {
-        return std::make_unique<Tapioca>(comm, workload, name, std::move(options));
-    };
-    if (name == "tapioca") return declared({});
-    if (name == "staged") return declared(staged(stage, "process"));
-    if (name == "staged-node") return declared(staged(stage, "node"));
-    for (bool const collective : {true, false})
-        for (bool const through : {false, true})
-            if (name == std::string(collective ? "collective" : "independent") + (through ? dropin_suffix : ""))
-                return std::make_unique<MpiIo>(comm, workload, collective, through);
-    if (name == std::string("collective") + dropin_suffix + staged_suffix)
-        return std::make_unique<MpiIo>(comm, workload, true, true, &stage);
-    if (name == "limit") return std::make_unique<Limit>(comm, workload, setup.limit_call);
-    if (name == "stage-out") return make_stage_out(comm, workload, setup);
-    if (name == "flattened-log") return make_flattened_log(comm, workload, setup);
-    if (name == "log-limit") return make_log_limit(comm, workload, setup);
-    throw std::runtime_error("unknown method " + name);
+    return row_of(name).make(comm, workload, setup);
 }
 
 Declaration const* declaration_of(Method const& method)

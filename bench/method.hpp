@@ -53,6 +53,8 @@ std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Work
 std::vector<std::string> const& method_names();
 /// Methods that write to the stage first, of which only a whole file tells what they cost.
 std::vector<std::string> const& stage_method_names();
+/// A method's name for people.
+std::string method_label(std::string const& name);
 /// Each MPI-IO method twice; where `staged`, the collective one a third time, through the drop-in library's log.
 std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bool staged);
 /// Whether the drop-in library was loaded into this process. Local; makes a file in `directory` for a moment.

@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "mpi_calls.hpp"
 #include "timing.hpp"
 
@@ -28,57 +29,35 @@ constexpr std::size_t round_pieces = 1 << 16;
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// A descriptor that is closed in the end.
-class Descriptor {
-public:
-    Descriptor() = default;
-    Descriptor(std::string const& path, int flags) : fd_(::open(path.c_str(), flags, 0666))
-    {
-        if (fd_ < 0) fail(path);
-    }
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept
-    {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Descriptor()
-    {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
+using tapioca::core::Descriptor;
 
-    void read_at(std::span<std::byte> to, std::int64_t offset) const
-    {
-        for (std::size_t done = 0; done < to.size();) {
-            auto const got = ::pread(fd_, to.data() + done, to.size() - done, offset + static_cast<std::int64_t>(done));
-            if (got == 0) throw std::runtime_error("a file on the fast tier is shorter than what was written");
-            if (got < 0) fail("reading from the fast tier");
-            done += static_cast<std::size_t>(got);
-        }
-    }
-    void write_at(std::span<std::byte const> from, std::int64_t offset) const
-    {
-        for (std::size_t done = 0; done < from.size();) {
-            auto const put =
-                ::pwrite(fd_, from.data() + done, from.size() - done, offset + static_cast<std::int64_t>(done));
-            if (put < 0) fail("writing the target");
-            done += static_cast<std::size_t>(put);
-        }
-    }
-    void append(std::span<std::byte const> from) const
-    {
-        for (std::size_t done = 0; done < from.size();) {
-            auto const put = ::write(fd_, from.data() + done, from.size() - done);
-            if (put < 0) fail("writing a log");
-            done += static_cast<std::size_t>(put);
-        }
-    }
+Descriptor open_file(std::string const& path, int flags)
+{
+    Descriptor file(::open(path.c_str(), flags, 0666));
+    if (!file) fail(path);
+    return file;
+}
 
-private:
-    int fd_ = -1;
-};
+void read_at(Descriptor const& file, std::span<std::byte> to, std::int64_t offset)
+{
+    auto const status = tapioca::core::read_all(file.get(), static_cast<std::uint64_t>(offset), to, "the fast tier");
+    if (!status) throw std::runtime_error(status.error().text);
+}
+
+void write_at(Descriptor const& file, std::span<std::byte const> from, std::int64_t offset)
+{
+    auto const status = tapioca::core::write_all(file.get(), static_cast<std::uint64_t>(offset), from, "the target");
+    if (!status) throw std::runtime_error(status.error().text);
+}
+
+void append(Descriptor const& file, std::span<std::byte const> from)
+{
+    for (std::size_t done = 0; done < from.size();) {
+        auto const put = ::write(file.get(), from.data() + done, from.size() - done);
+        if (put < 0) fail("writing a log");
+        done += static_cast<std::size_t>(put);
+    }
+}
 
 /// A new file in `directory`, and its descriptor.
 std::pair<std::string, int> new_file(std::string const& directory)
@@ -140,7 +119,7 @@ public:
     void close() override
     {
         inner_->close();
-        if (rank_ == 0) Descriptor(target_, O_RDWR | O_CREAT | O_TRUNC);
+        if (rank_ == 0) (void)open_file(target_, O_RDWR | O_CREAT | O_TRUNC);
         MPI_Barrier(comm_);
         copy(steps_ * workload_.step_bytes);
         MPI_Barrier(comm_);
@@ -152,14 +131,14 @@ private:
     void copy(std::int64_t total) const
     {
         auto const share = [&](int rank) { return rank == size_ ? total : total / size_ * rank / 4096 * 4096; };
-        Descriptor const from(fast_, O_RDONLY);
-        Descriptor const to(target_, O_WRONLY);
+        auto const from = open_file(fast_, O_RDONLY);
+        auto const to = open_file(target_, O_WRONLY);
         std::vector<std::byte> piece(copy_bytes);
         for (auto at = share(rank_); at < share(rank_ + 1); at += copy_bytes) {
             auto const bytes = std::span(piece).first(
                 static_cast<std::size_t>(std::min<std::int64_t>(copy_bytes, share(rank_ + 1) - at)));
-            from.read_at(bytes, at);
-            to.write_at(bytes, at);
+            read_at(from, bytes, at);
+            write_at(to, bytes, at);
         }
     }
 
@@ -238,7 +217,7 @@ public:
                 pieces_.push_back({base + offset, length, position});
                 position += length;
             });
-            log_.append(buffers[var]);
+            append(log_, buffers[var]);
             end_ = position;
         }
     }
@@ -271,7 +250,7 @@ private:
             lengths.push_back(static_cast<int>(piece.length));
             offsets.push_back(piece.offset);
             auto const length = static_cast<std::size_t>(piece.length);
-            log_.read_at(std::span(bytes_).subspan(at, length), piece.position);
+            read_at(log_, std::span(bytes_).subspan(at, length), piece.position);
             at += length;
         }
         MPI_Datatype type = MPI_BYTE;
@@ -303,7 +282,7 @@ public:
     void open(std::string const&, bool) override { log_ = new_log(directory_); }
     void move(int, Buffers& buffers) override
     {
-        for (auto const& buffer : buffers) log_.append(buffer);
+        for (auto const& buffer : buffers) append(log_, buffer);
     }
     void sync() override
     {

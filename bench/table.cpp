@@ -82,18 +82,6 @@ std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
 
 }  // namespace
 
-std::string method_label(std::string const& method)
-{
-    if (method == "tapioca") return "TAPIOCA";
-    if (method == "staged") return "TAPIOCA staged";
-    if (method == "staged-node") return "TAPIOCA staged-node";
-    if (method == "limit") return "limit (pwrite/pread)";
-    if (method.ends_with(dropin_suffix)) return "  through TAPIOCA";
-    if (method.ends_with(staged_suffix)) return "  through, staged";
-    if (method == "collective" || method == "independent") return "MPI-IO " + method;
-    return method;
-}
-
 std::string table(std::string const& title, Outcome const& outcome, double link_bytes_per_s)
 {
     auto text = title + "\n";

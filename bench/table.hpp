@@ -8,9 +8,6 @@
 
 namespace bench {
 
-/// A method's name for people.
-std::string method_label(std::string const& method);
-
 /// One workload's rows: median, spread, and ratios to the limit and to the better MPI-IO; and, where the rate of the
 /// nodes' links is given, what they allow.
 std::string table(std::string const& title, Outcome const& outcome, double link_bytes_per_s);

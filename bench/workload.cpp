@@ -1,37 +1,11 @@
 #include "workload.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numeric>
-#include <random>
-
-#include <fmt/core.h>
 
 namespace bench {
 
 namespace {
-
-struct Ranks {
-    int rank = 0;
-    int size = 1;
-    explicit Ranks(MPI_Comm comm)
-    {
-        MPI_Comm_rank(comm, &rank);
-        MPI_Comm_size(comm, &size);
-    }
-};
-
-/// Fills in where this rank's contiguous piece lies and what all ranks move together.
-void place(MPI_Comm comm, Workload& workload)
-{
-    for (auto const& variable : workload.variables) workload.rank_bytes += variable.bytes();
-    std::int64_t upto = 0;
-    MPI_Scan(&workload.rank_bytes, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
-    workload.rank_offset = upto - workload.rank_bytes;
-    MPI_Allreduce(&workload.rank_bytes, &workload.step_bytes, 1, MPI_INT64_T, MPI_SUM, comm);
-    workload.step_shift = workload.step_bytes;
-}
 
 constexpr std::uint64_t word(std::uint64_t index, std::uint64_t seed)
 {
@@ -58,137 +32,20 @@ void generate(std::size_t size, std::int64_t offset, std::uint64_t seed, Use use
 
 }  // namespace
 
-tapioca::Pattern Workload::pattern() const
+Workload make(MPI_Comm comm, workloads::Maker const& maker)
 {
-    tapioca::Pattern pattern;
-    if (!extents.empty()) {
-        pattern.add(extents);
-        return pattern;
-    }
-    for (auto const& [offset, length, stride, count] : variables) {
-        if (count == 1)
-            pattern.add({{offset, length}});
-        else
-            pattern.add(tapioca::Subarray{{count, stride}, {0, offset}, {count, length}, {}, 1, 0});
-    }
-    return pattern;
-}
-
-std::string Workload::label() const
-{
-    if (name == "hacc") return fmt::format("hacc {}, {} particles a rank{}", layout, block_bytes / 2, sizes);
-    if (name == "interleaved") return fmt::format("interleaved {}, blocks of {} bytes", layout, block_bytes);
-    if (name == "strided" || name == "segmented")
-        return fmt::format("{}, {} calls of {} bytes a rank", name, steps, block_bytes);
-    return fmt::format("{} {}, up to {} bytes a rank", name, layout, block_bytes);
-}
-
-std::vector<std::int64_t> Sizes::deal(int ranks, std::int64_t mean) const
-{
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal(1, 0.25);
-    std::vector<double> shares(static_cast<std::size_t>(ranks), 1);
-    if (distribution == "normal")
-        for (auto& part : shares) part = std::clamp(normal(random), 0.0, 2.0);
-    if (heavy != "none" && ranks > 1) {
-        auto const middle = shares.begin() + (ranks + (heavy == "first" ? 1 : 0)) / 2;
-        auto const scale = [&](auto begin, auto end, double to) {
-            auto const sum = std::accumulate(begin, end, 0.0);
-            for (auto at = begin; at != end; ++at) *at *= to * ranks / sum;
-        };
-        scale(shares.begin(), middle, heavy == "first" ? share : 1 - share);
-        scale(middle, shares.end(), heavy == "first" ? 1 - share : share);
-    }
-    std::vector<std::int64_t> particles;
-    for (auto const part : shares) particles.push_back(std::llround(part * static_cast<double>(mean)));
-    return particles;
-}
-
-std::string Sizes::label() const
-{
-    auto text = distribution == "uniform" ? "" : fmt::format(", {} sizes (seed {})", distribution, seed);
-    if (heavy != "none") text += fmt::format(", {} of the data on the {} half of the ranks", share, heavy);
-    return text;
-}
-
-Workload hacc(MPI_Comm comm, std::int64_t particles, bool aos, Sizes const& sizes)
-{
-    Ranks const ranks(comm);
-    auto const all = sizes.deal(ranks.size, particles);
-    auto const me = all.begin() + ranks.rank;
-    auto const mine = *me;
-    auto const before = std::accumulate(all.begin(), me, std::int64_t{0});
-    auto const total = std::accumulate(me, all.end(), before);
-    Workload workload;
-    workload.name = "hacc";
-    workload.layout = aos ? "aos" : "soa";
-    workload.sizes = sizes.label();
-    workload.block_bytes = particles * 2;
-    std::int64_t sizes_before = 0;
-    for (auto const size : tapioca::hacc::variable_bytes) {
-        auto const offset =
-            aos ? before * tapioca::hacc::particle_bytes + mine * sizes_before : total * sizes_before + before * size;
-        workload.variables.push_back({offset, mine * size, 0, 1});
-        sizes_before += size;
-    }
-    place(comm, workload);
-    return workload;
-}
-
-Workload interleaved(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool as_list)
-{
-    Ranks const ranks(comm);
-    Workload workload;
-    workload.name = "interleaved";
-    workload.layout = as_list ? "list" : "strided";
-    workload.block_bytes = block;
-    auto const count = std::max<std::int64_t>(1, bytes / block);
-    workload.variables.push_back({ranks.rank * block, block, ranks.size * block, count});
-    if (as_list) {
-        std::mt19937_64 random(1);  // the same on all ranks: a deal in another order each time
-        for (std::int64_t i = 0; i < count; ++i) {
-            auto const shift = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ranks.size));
-            workload.extents.push_back({(i * ranks.size + (ranks.rank + shift) % ranks.size) * block, block});
-        }
-    }
-    place(comm, workload);
-    return workload;
-}
-
-Workload array1d(MPI_Comm comm, std::int64_t bytes, std::string const& distribution)
-{
-    Ranks const ranks(comm);
-    std::mt19937_64 random(7);  // the same on all ranks
-    std::uniform_real_distribution<double> any(0, 1);
-    std::normal_distribution<double> normal(0.5, 0.125);
-    std::vector<std::int64_t> sizes;
-    for (int i = 0; i < ranks.size; ++i) {
-        double const share = distribution == "uniform"  ? 1.0
-                             : distribution == "random" ? any(random)
-                                                        : std::clamp(normal(random), 0.0, 1.0);
-        sizes.push_back(static_cast<std::int64_t>(share * static_cast<double>(bytes)));
-    }
-    Workload workload;
-    workload.name = "array1d";
-    workload.layout = distribution;
-    auto const offset = std::accumulate(sizes.begin(), sizes.begin() + ranks.rank, std::int64_t{0});
-    workload.variables.push_back({offset, sizes[static_cast<std::size_t>(ranks.rank)], 0, 1});
-    workload.block_bytes = bytes;
-    place(comm, workload);
-    return workload;
-}
-
-Workload blocks(MPI_Comm comm, std::int64_t bytes, std::int64_t block, bool strided)
-{
-    Ranks const ranks(comm);
-    Workload workload;
-    workload.name = strided ? "strided" : "segmented";
-    workload.layout = workload.name;
-    workload.block_bytes = block;
-    workload.steps = static_cast<int>(std::max<std::int64_t>(1, bytes / block));
-    workload.variables.push_back({ranks.rank * (strided ? workload.steps * block : block), block, 0, 1});
-    place(comm, workload);
-    if (strided) workload.step_shift = block;
+    int rank = 0;
+    int ranks = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    auto const general = maker(ranks);
+    Workload workload{general, general.part(rank)};
+    for (auto const& variable : workload.variables) workload.rank_bytes += variable.bytes();
+    std::int64_t upto = 0;
+    MPI_Scan(&workload.rank_bytes, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
+    workload.rank_offset = upto - workload.rank_bytes;
+    MPI_Allreduce(&workload.rank_bytes, &workload.step_bytes, 1, MPI_INT64_T, MPI_SUM, comm);
+    workload.step_shift = workload.interleaved_by > 0 ? workload.interleaved_by : workload.step_bytes;
     return workload;
 }
 

@@ -10,6 +10,8 @@
 #include "core/units.hpp"
 #include "text.hpp"
 
+namespace tools {
+
 namespace {
 
 using namespace tapioca::machine;
@@ -44,7 +46,7 @@ std::string tiers_text(Facts const& facts)
                         mark(t.write_bandwidth, rate(t.write_bandwidth.value)),
                         mark(t.read_bandwidth, rate(t.read_bandwidth.value)),
                         mark(t.capacity_bytes, t.capacity_bytes.value > 0 ? bytes(t.capacity_bytes.value) : "unknown"),
-                        name(t.persistency), t.kind == "numa" && !t.place.empty() ? "NUMA " + t.place : t.place});
+                        name(t.persistency), shown_place(t)});
     std::vector<std::string> legend;
     legend.reserve(origins.size());
     for (auto const origin : origins) legend.push_back(fmt::format("{} {}", name(origin)[0], name(origin)));
@@ -179,3 +181,5 @@ std::string to_json(Facts const& facts)
     json["target"]["directory"] = facts.directory;
     return json.dump(2) + '\n';
 }
+
+}  // namespace tools

@@ -5,6 +5,8 @@
 
 #include "machine/machine.hpp"
 
+namespace tools {
+
 struct Host {
     std::string name;
     int sockets = 0, cores = 0, numa_nodes = 0;
@@ -22,3 +24,5 @@ struct Facts {
 
 std::string to_text(Facts const& facts);
 std::string to_json(Facts const& facts);
+
+}  // namespace tools

@@ -1,5 +1,4 @@
-#include "info.hpp"
-
+// tapioca info: what is known of this host, of a platform and of a directory's file system.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -9,8 +8,12 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "core/descriptor.hpp"
 #include "facts.hpp"
 #include "machine/tier/hwloc.hpp"
+#include "verb.hpp"
+
+namespace tools {
 
 namespace {
 
@@ -41,16 +44,14 @@ Host find_host()
 /// Of the files that are made in a directory: of one without a name, or with one for a moment.
 Result<machine::Storage> storage_in(std::string const& directory)
 {
-    int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) {
+    tapioca::core::Descriptor file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!file) {
         auto name = directory + "/.tapioca-info-XXXXXX";
-        fd = ::mkostemp(name.data(), O_CLOEXEC);
-        if (fd < 0) return tapioca::core::fail_errno(errno, "making a file in " + directory);
+        file = tapioca::core::Descriptor(::mkostemp(name.data(), O_CLOEXEC));
+        if (!file) return tapioca::core::fail_errno(errno, "making a file in " + directory);
         ::unlink(name.c_str());
     }
-    auto storage = machine::storage_of(fd);
-    ::close(fd);
-    return storage;
+    return machine::storage_of(file.get());
 }
 
 Result<machine::Machine> find_platform(std::string const& name)
@@ -85,9 +86,13 @@ Result<Facts> gather(std::string const& platform, std::string const& directory)
     return facts;
 }
 
-}  // namespace
+std::vector<Use> info_uses()
+{
+    return {{"[--platform NAME] [--dir DIR] [--json]",
+             "what planning knows: this host, its memory tiers, the network, the file system of DIR"}};
+}
 
-int info(std::vector<std::string> const& words)
+int run_info(Words const& words)
 {
     std::string platform;
     std::string directory;
@@ -106,14 +111,16 @@ int info(std::vector<std::string> const& words)
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (CLI::ParseError const& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
-        fmt::print(stderr, "tapioca info: {}\n", error.what());
-        return 2;
+        return fail("info", error.what());
     }
     auto const facts = gather(platform, directory);
-    if (!facts) {
-        fmt::print(stderr, "tapioca info: {}\n", facts.error().text);
-        return 2;
-    }
+    if (!facts) return fail("info", facts.error().text);
     fmt::print("{}", json ? to_json(*facts) : to_text(*facts));
     return 0;
 }
+
+}  // namespace
+
+extern constexpr Verb info = {.name = "info", .uses = info_uses, .run = run_info};
+
+}  // namespace tools

@@ -15,6 +15,8 @@
 
 #include "run.hpp"
 
+namespace tools {
+
 namespace {
 
 using tapioca::Errc;
@@ -45,7 +47,7 @@ std::string beside(std::string const& name)
     return error ? name : (self.parent_path() / name).string();
 }
 
-int execute(std::vector<std::string> const& command)
+int execute(Words const& command)
 {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
@@ -53,16 +55,16 @@ int execute(std::vector<std::string> const& command)
     arguments.push_back(nullptr);
     std::fflush(nullptr);
     ::execvp(arguments[0], arguments.data());
-    return fail(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
+    return fail("", fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
 }
 
 /// Runs a command and returns its exit status.
-int wait_for(std::vector<std::string> const& command)
+int wait_for(Words const& command)
 {
     auto const child = ::fork();
     if (child == 0) std::_Exit(execute(command));
     int status = 0;
-    if (child < 0 || ::waitpid(child, &status, 0) < 0) return fail(std::strerror(errno));
+    if (child < 0 || ::waitpid(child, &status, 0) < 0) return fail("", std::strerror(errno));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -82,13 +84,7 @@ char const* mpi_name()
     return open_mpi ? "Open MPI" : "MPICH";
 }
 
-int fail(std::string const& what)
-{
-    fmt::print(stderr, "tapioca: {}\n", what);
-    return 2;
-}
-
-core::Result<Launch> take_launch(std::vector<std::string> const& words, bool with_io)
+core::Result<Launch> take_launch(Words const& words, bool with_io)
 {
     Launch how;
     how.ranks = cores();
@@ -117,21 +113,21 @@ core::Result<Launch> take_launch(std::vector<std::string> const& words, bool wit
     return how;
 }
 
-int start_alone(std::string const& program, std::vector<std::string> const& words)
+int start_alone(std::string const& program, Words const& words)
 {
-    std::vector<std::string> command{beside(program)};
+    Words command{beside(program)};
     command.insert(command.end(), words.begin(), words.end());
     return execute(command);
 }
 
 int launch(std::string const& program, Launch const& how)
 {
-    std::vector<std::string> trial{beside(program)};
+    Words trial{beside(program)};
     trial.insert(trial.end(), how.rest.begin(), how.rest.end());
     trial.emplace_back("--parse-only");
     if (int const status = wait_for(trial); status != 0) return status;
 
-    std::vector<std::string> command{how.launcher, "-n", std::to_string(how.ranks)};
+    Words command{how.launcher, "-n", std::to_string(how.ranks)};
     if (open_mpi) {
         if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
         if (how.ranks > cores()) command.emplace_back("--oversubscribe");
@@ -142,5 +138,7 @@ int launch(std::string const& program, Launch const& how)
     if (::isatty(STDERR_FILENO)) command.emplace_back("--live");
     if (std::find(how.rest.begin(), how.rest.end(), "--dropin") == how.rest.end()) return execute(command);
     command.insert(command.begin(), "--");
-    return run(command);
+    return run_program(command);
 }
+
+}  // namespace tools

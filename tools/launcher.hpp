@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "verb.hpp"
 
 namespace tools {
-
-using Words = std::vector<std::string>;
 
 enum class Launcher { none, open_mpi, hydra, srun, aprun, other };
 

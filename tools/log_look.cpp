@@ -9,6 +9,8 @@
 
 #include "core/units.hpp"
 
+namespace tools {
+
 namespace {
 
 namespace core = tapioca::core;
@@ -176,3 +178,5 @@ std::string to_text(tapioca::StagedRequest const& request)
                        request.number, request.epoch, request.variable, request.bytes, request.begin, request.end, form,
                        where);
 }
+
+}  // namespace tools

@@ -9,6 +9,8 @@
 #include "stage/find.hpp"
 #include "stage/snapshot.hpp"
 
+namespace tools {
+
 /// One log, as it is here and now.
 struct LogFacts {
     tapioca::stage::Sought sought;
@@ -40,3 +42,5 @@ tapioca::core::Result<std::vector<LogFacts>> look_at_all(std::vector<std::string
 
 /// "rank 2, request 5: epoch 3, variable 0, 64 B: ..."
 std::string to_text(tapioca::StagedRequest const& request);
+
+}  // namespace tools

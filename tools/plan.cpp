@@ -1,5 +1,4 @@
-#include "plan.hpp"
-
+// tapioca plan: the plan of a job that does not run, as text, JSON or a picture.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -11,16 +10,17 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include "core/index.hpp"
 #include "core/output.hpp"
 #include "core/units.hpp"
 #include "plan/to_json.hpp"
 #include "planner.hpp"
 #include "settings/settings.hpp"
 #include "svg.hpp"
+#include "verb.hpp"
+
+namespace tools {
 
 using namespace tapioca;
-using core::index;
 
 namespace {
 
@@ -37,8 +37,7 @@ struct Asked {
 
 int fail(std::string const& what)
 {
-    fmt::print(stderr, "tapioca plan: {}\n", what);
-    return 2;
+    return tools::fail("plan", what);
 }
 
 char const* const about =
@@ -73,10 +72,7 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--nodes", asked.nodes, "nodes of the job, the first of the machine [all]")
         ->check(CLI::Range(1, 10'000'000));
     app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
-    app.add_option("--workload", asked.workload,
-                   "hacc:PARTICLES,aos|soa, interleaved:BLOCK,BYTES, array1d:BYTES,uniform|random|normal, or\n"
-                   "sizes:BYTES,BYTES,... for each rank")
-        ->capture_default_str();
+    app.add_option("--workload", asked.workload, workloads::texts())->capture_default_str();
     for (auto const& setting : settings_asked)
         app.add_option_function<std::string>(
             setting.option,
@@ -91,9 +87,8 @@ void add_options(CLI::App& app, Asked& asked)
 
 machine::Machine complete(machine::Machine machine)
 {
-    auto const is_dram = [](auto const& tier) { return tier.kind == "dram"; };
-    if (std::none_of(machine.tiers.begin(), machine.tiers.end(), is_dram))
-        machine.tiers.push_back({"dram", "dram", {}, {}, {}, {}, {}, {}});  // every node has some
+    if (std::none_of(machine.tiers.begin(), machine.tiers.end(), machine::is_ordinary))
+        machine.tiers.push_back(machine::ordinary_memory());
     for (auto& tier : machine.tiers) tier = machine::with_assumptions(tier);
     return machine;
 }
@@ -121,14 +116,15 @@ double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<p
     return sum;
 }
 
-int compare(tools::Planner const& planner, Asked const& asked)
+int compare(Planner const& planner, Asked const& asked)
 {
     fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>13} {:>14} {:>14}\n", "strategy", "nodes", "crossing",
                "into one node", "mean hops", "most C1, ms", "most cost, ms", "mean cost, ms");
-    for (auto const strategy : {plan::Strategy::rank_order, plan::Strategy::shortest_path, plan::Strategy::longest_path,
-                                plan::Strategy::topology_aware, plan::Strategy::contention_aware}) {
+    std::vector<plan::NamedStrategy> strategies(plan::strategies().begin(), plan::strategies().end());
+    std::stable_partition(strategies.begin(), strategies.end(), [](auto const& row) { return row.strategy->baseline; });
+    for (auto const& [name, strategy] : strategies) {
         auto pairs = asked.settings;
-        pairs.emplace_back("tapioca_strategy", plan::name(strategy));
+        pairs.emplace_back("tapioca_strategy", name);
         auto options = options_of(pairs);
         if (!options) return fail(options.error().text);
         options->direct = Direct::never;
@@ -148,7 +144,7 @@ int compare(tools::Planner const& planner, Asked const& asked)
             sum += seat.cost.total_s;
         }
         fmt::print(
-            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", plan::name(strategy), nodes.size(),
+            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", name, nodes.size(),
             core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
             byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
             c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);
@@ -159,7 +155,7 @@ int compare(tools::Planner const& planner, Asked const& asked)
     return 0;
 }
 
-core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked const& asked)
+core::Status draw(Planner const& planner, plan::Plan const& plan, Asked const& asked)
 {
     auto const& route = asked.read ? plan.read : plan.write;
     if (route.way == plan::Way::direct || route.seats.empty())
@@ -167,7 +163,7 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
                           "--svg: nothing is placed: every rank goes straight to the file, or there "
                           "is one node; --aggregators N gathers in any case");
     auto const& machine = *plan.job.machine;
-    tools::Picture picture;
+    Picture picture;
     picture.machine = &machine;
     for (int node = 0; node < plan.job.nodes; ++node) picture.nodes.push_back(node);
     for (auto const& seat : route.seats) picture.aggregators.push_back({seat.node, machine.tiers[seat.tier].name});
@@ -178,7 +174,7 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
                 picture.fed[p].emplace_back(weight.node, static_cast<double>(weight.bytes_in(p)));
     picture.title = fmt::format("{}: {} aggregator{} {}", machine.name, route.aggregators,
                                 route.aggregators == 1 ? "" : "s", asked.read ? "reading" : "writing");
-    picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().label, plan.job.nodes,
+    picture.facts = {fmt::format("{} on {} nodes x {} rank{}", planner.workload().title, plan.job.nodes,
                                  plan.job.ranks / plan.job.nodes, plan.job.ranks == plan.job.nodes ? "" : "s"),
                      fmt::format("{}, model {}, buffers {} x {} in {}", plan::name(plan::strategy_of(plan.job)),
                                  plan::name(plan::model_of(plan.job)), route.buffers,
@@ -189,57 +185,50 @@ core::Status draw(tools::Planner const& planner, plan::Plan const& plan, Asked c
     return status;
 }
 
-}  // namespace
-
-int plan(std::vector<std::string> const& words)
+/// The machine that is described; `asked` gets the numbers of nodes and ranks that were left open.
+core::Result<std::shared_ptr<machine::Machine const>> find_machine(Asked& asked)
 {
-    CLI::App app(about, "tapioca plan");
-    Asked asked;
-    add_options(app, asked);
-    try {
-        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    } catch (CLI::CallForHelp const&) {
-        fmt::print("{}", app.help());
-        return 0;
-    } catch (CLI::ParseError const& error) {
-        return fail(error.what());
-    }
     auto const file = machine::read_platform(asked.platform);
-    if (!file) return fail(file.error().text);
+    if (!file) return tl::unexpected(file.error());
     auto parsed = machine::parse_platform(file->text, file->path);
-    if (!parsed) return fail(parsed.error().text);
-    auto const machine = std::make_shared<machine::Machine const>(complete(std::move(*parsed)));
+    if (!parsed) return tl::unexpected(parsed.error());
+    auto machine = std::make_shared<machine::Machine const>(complete(std::move(*parsed)));
     auto const most = machine->topology->nodes();
     if (asked.nodes == 0) asked.nodes = most;
-    if (asked.nodes > most) return fail(fmt::format("--nodes {}: {} has {}", asked.nodes, machine->name, most));
+    if (asked.nodes > most)
+        return core::fail(Errc::invalid_argument,
+                          fmt::format("--nodes {}: {} has {}", asked.nodes, machine->name, most));
     if (asked.ppn == 0) asked.ppn = std::max(1, machine->cores);
     if (static_cast<std::int64_t>(asked.nodes) * asked.ppn > 10'000'000)
-        return fail(fmt::format("--nodes {} --ppn {}: more than ten million ranks", asked.nodes, asked.ppn));
-    // The weakest first: the platform file, the environment, the command line.
+        return core::fail(Errc::invalid_argument,
+                          fmt::format("--nodes {} --ppn {}: more than ten million ranks", asked.nodes, asked.ppn));
+    asked.platform = file->path;
+    return machine;
+}
+
+/// All that is set, the weakest first: the platform file, the environment, the command line.
+core::Result<settings::Pairs> gather_settings(Asked const& asked, machine::Machine const& machine)
+{
     settings::Settings site;
-    if (auto const status = settings::add_defaults(site, machine->settings, "platform file"); !status)
-        return fail(fmt::format("{}: [settings]: {}", file->path, status.error().text));
+    if (auto const status = settings::add_defaults(site, machine.settings, "platform file"); !status)
+        return core::fail(status.error().code, fmt::format("{}: [settings]: {}", asked.platform, status.error().text));
     settings::Pairs pairs;
     for (auto const& [name, value, origin] : site.lines()) pairs.emplace_back("tapioca_" + name, value);
     auto const environment = settings::resolve({}, {}, settings::read_environment());
-    if (!environment) return fail(environment.error().text);
+    if (!environment) return tl::unexpected(environment.error());
     for (auto const& [name, value, origin] : environment->lines())
         if (name != "platform") pairs.emplace_back("tapioca_" + name, value);
     pairs.insert(pairs.end(), asked.settings.begin(), asked.settings.end());
-    asked.settings = std::move(pairs);
-    bool const numbered = std::any_of(asked.settings.begin(), asked.settings.end(),
-                                      [](auto const& pair) { return pair.first == "tapioca_nbaggr"; });
-    if (numbered) asked.settings.emplace_back("tapioca_direct", "never");
+    bool const numbered =
+        std::any_of(pairs.begin(), pairs.end(), [](auto const& pair) { return pair.first == "tapioca_nbaggr"; });
+    if (numbered) pairs.emplace_back("tapioca_direct", "never");
+    return pairs;
+}
 
-    auto const options = options_of(asked.settings);
-    if (!options) return fail(options.error().text);
-    auto work = tools::workload(asked.workload, asked.nodes * asked.ppn);
-    if (!work) return fail(work.error().text);
-    tools::Planner const planner(machine, asked.nodes, asked.ppn,
-                                 machine->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
-    if (asked.compare && asked.json) return fail("--compare --json: the table has no JSON; --strategy S --json has");
-    if (asked.compare) return compare(planner, asked);
-    auto const result = planner.plan(*options);
+/// Prints the plan, and draws it if that is asked for.
+int show(Planner const& planner, Options const& options, Asked const& asked)
+{
+    auto const result = planner.plan(options);
     if (!result) return fail(result.error().text);
     if (!asked.svg.empty())
         if (auto const drawn = draw(planner, *result, asked); !drawn) return fail(drawn.error().text);
@@ -254,3 +243,43 @@ int plan(std::vector<std::string> const& words)
     if (asked.explain) fmt::print("\n{}", plan::explain_places(*result));
     return 0;
 }
+
+int run_plan(Words const& words)
+{
+    CLI::App app(about, "tapioca plan");
+    Asked asked;
+    add_options(app, asked);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (CLI::CallForHelp const&) {
+        fmt::print("{}", app.help());
+        return 0;
+    } catch (CLI::ParseError const& error) {
+        return fail(error.what());
+    }
+    auto const machine = find_machine(asked);
+    if (!machine) return fail(machine.error().text);
+    auto pairs = gather_settings(asked, **machine);
+    if (!pairs) return fail(pairs.error().text);
+    asked.settings = std::move(*pairs);
+    auto const options = options_of(asked.settings);
+    if (!options) return fail(options.error().text);
+    auto work = workloads::from_text(asked.workload, asked.nodes * asked.ppn);
+    if (!work) return fail("--workload " + work.error().text);
+    Planner const planner(*machine, asked.nodes, asked.ppn,
+                          (*machine)->storage.value_or(machine::storage_profile("unknown")), std::move(*work));
+    if (asked.compare && asked.json) return fail("--compare --json: the table has no JSON; --strategy S --json has");
+    return asked.compare ? compare(planner, asked) : show(planner, *options, asked);
+}
+
+std::vector<Use> plan_uses()
+{
+    return {{"--platform NAME --nodes N --ppn K --workload W [OPTIONS]",
+             "the plan of a job that does not run: aggregators, tiers, costs; --explain, --compare, --json, --svg"}};
+}
+
+}  // namespace
+
+extern constexpr Verb plan = {.name = "plan", .uses = plan_uses, .run = run_plan};
+
+}  // namespace tools

@@ -1,3 +1,4 @@
+// tapioca run: starts a program that uses MPI-IO with TAPIOCA loaded into its ranks.
 #include "run.hpp"
 
 #include <algorithm>
@@ -16,14 +17,11 @@
 #include "program.hpp"
 #include "settings/settings.hpp"
 
+namespace tools {
+
 namespace {
 
 using tapioca::Errc;
-using tools::Family;
-using tools::Launcher;
-using tools::Mpi;
-using tools::Variables;
-using tools::Words;
 namespace core = tapioca::core;
 namespace settings = tapioca::settings;
 
@@ -46,6 +44,12 @@ char const* const about =
     "library. Where the MPI cannot be seen, as in scripts, the launcher's own decides. On several hosts the library\n"
     "must be at the same path everywhere. Exit status: that of the command; 2 if it was not started.\n";
 
+std::vector<Use> run_uses()
+{
+    return {{"[--report FILE] [--set NAME=VALUE]... [--dry-run] -- LAUNCHER ARGUMENTS PROGRAM ARGUMENTS",
+             "runs a program that uses MPI-IO, unchanged, with TAPIOCA in its ranks: -- mpiexec -n 64 ./app"}};
+}
+
 struct Asked {
     Variables set;  ///< TAPIOCA_*
     bool dry_run = false;
@@ -55,8 +59,7 @@ struct Asked {
 
 int fail(std::string const& what)
 {
-    fmt::print(stderr, "tapioca run: {}\n", what);
-    return 2;
+    return tools::fail("run", what);
 }
 
 core::Status set(Asked& asked, std::string name, std::string const& value)
@@ -114,9 +117,9 @@ std::vector<Library> installed()
             auto const file = (bin.parent_path() / lib / of / "libtapioca_mpiio.so").lexically_normal().string();
             auto const known = [&](auto const& library) { return library.path == file; };
             if (::access(file.c_str(), R_OK) != 0 || std::any_of(found.begin(), found.end(), known)) continue;
-            auto const libraries = tools::libraries_of(file);
+            auto const libraries = libraries_of(file);
             if (!libraries) continue;
-            if (auto const mpi = tools::mpi_among(*libraries)) found.push_back({file, *mpi});
+            if (auto const mpi = mpi_among(*libraries)) found.push_back({file, *mpi});
         }
     return found;
 }
@@ -157,21 +160,21 @@ struct Seen {
     Variables variables;
 };
 
-core::Result<Seen> look_at(tools::Command const& command)
+core::Result<Seen> look_at(Command const& command)
 {
     Seen seen;
     bool const also_here = command.kind == Launcher::open_mpi || command.kind == Launcher::srun;
     for (auto const& part : command.parts) {
         if (!part.has_program()) continue;
         auto const& shown = command.words[part.program];
-        auto const path = tools::find_program(shown, part.directory, also_here);
+        auto const path = find_program(shown, part.directory, also_here);
         if (path.empty()) {
             if (part.program != part.starts) continue;  // a wrapper used in an unusual way: it will say so itself
             return core::fail(Errc::not_found, fmt::format("{}: there is no such program", shown));
         }
         Variables variables;
         if (!part.library_path.empty()) variables.emplace_back("LD_LIBRARY_PATH", part.library_path);
-        auto const mpi = tools::mpi_of_program(path, shown, variables);
+        auto const mpi = mpi_of_program(path, shown, variables);
         if (!mpi) return tl::unexpected(mpi.error());
         if (!*mpi) continue;
         if (!seen.mpi)
@@ -187,9 +190,9 @@ core::Result<Seen> look_at(tools::Command const& command)
 core::Status check_loads(Library const& library, Seen const& seen)
 {
     auto variables = seen.variables;
-    auto const before = seen.mpi ? tools::libraries_of(seen.path, variables) : core::Result<tools::Libraries>{};
+    auto const before = seen.mpi ? libraries_of(seen.path, variables) : core::Result<Libraries>{};
     if (seen.mpi) variables.emplace_back("LD_PRELOAD", library.path);
-    auto const with = tools::libraries_of(seen.mpi ? seen.path : library.path, variables);
+    auto const with = libraries_of(seen.mpi ? seen.path : library.path, variables);
     if (!before || !with) return {};  // it was readable a moment ago
     for (auto const& file : with->missing)
         if (std::find(before->missing.begin(), before->missing.end(), file) == before->missing.end())
@@ -209,7 +212,7 @@ std::string quoted(std::string const& word)
     return text + "'";
 }
 
-int start(tools::Start const& start, bool dry_run)
+int start(Start const& start, bool dry_run)
 {
     if (dry_run) {
         Words shown;
@@ -235,7 +238,7 @@ std::string value_of(char const* name, char const* otherwise)
 
 }  // namespace
 
-int run(std::vector<std::string> const& words)
+int run_program(Words const& words)
 {
     auto asked = parse(words);
     if (!asked) return fail(asked.error().text);
@@ -246,11 +249,11 @@ int run(std::vector<std::string> const& words)
     if (asked->command.empty())
         return fail("no command: tapioca run [OPTIONS] -- LAUNCHER ARGUMENTS PROGRAM ARGUMENTS");
 
-    auto const& first = asked->command[tools::behind_wrappers(asked->command, tools::is_program)];
-    auto const path = tools::find_program(first, "", false);
+    auto const& first = asked->command[behind_wrappers(asked->command, is_program)];
+    auto const path = find_program(first, "", false);
     if (path.empty()) return fail(fmt::format("{}: there is no such program", first));
-    auto const kind = tools::identify_launcher(path);
-    auto command = tools::read_command(asked->command, kind, tools::is_program);
+    auto const kind = identify_launcher(path);
+    auto command = read_command(asked->command, kind, is_program);
     if (!command) return fail(command.error().text);
     command->exported = value_of("SLURM_EXPORT_ENV", "ALL");
     if (kind == Launcher::open_mpi && std::getenv("OMPI_MCA_mca_base_env_list"))
@@ -275,5 +278,10 @@ int run(std::vector<std::string> const& words)
     for (auto const& [name, value] : settings::read_environment())
         if (std::none_of(variables.begin(), variables.end(), [&](auto const& pair) { return pair.first == name; }))
             variables.emplace_back(name, value);
-    return start(tools::with_library(*command, library->path, value_of("LD_PRELOAD", ""), variables), asked->dry_run);
+    return start(with_library(*command, library->path, value_of("LD_PRELOAD", ""), variables), asked->dry_run);
 }
+
+extern constexpr Verb run = {
+    .name = "run", .uses = run_uses, .run = run_program, .examples = "  tapioca run -- mpiexec -n 64 ./app\n"};
+
+}  // namespace tools

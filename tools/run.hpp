@@ -1,7 +1,11 @@
-// tapioca run: starts a program that uses MPI-IO with TAPIOCA loaded into its ranks.
+// What other verbs need of `tapioca run`.
 #pragma once
 
-#include <string>
-#include <vector>
+#include "verb.hpp"
 
-int run(std::vector<std::string> const& words);
+namespace tools {
+
+/// Runs the command behind the options and `--` in `words`, with the drop-in library in its ranks. Returns the status.
+int run_program(Words const& words);
+
+}  // namespace tools

@@ -1,80 +1,20 @@
 #include "svg.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
 #include <fmt/core.h>
 
 #include "core/units.hpp"
-#include "layout.hpp"
+#include "machine/topology/layout.hpp"
+#include "svg_pen.hpp"
 
 namespace tools {
 
 namespace {
 
-std::string escape(std::string const& text)
-{
-    std::string result;
-    for (char const c : text) {
-        switch (c) {
-        case '&': result += "&amp;"; break;
-        case '<': result += "&lt;"; break;
-        case '>': result += "&gt;"; break;
-        case '"': result += "&quot;"; break;
-        default:
-            if (static_cast<unsigned char>(c) >= ' ') result += c;  // XML has no control characters
-        }
-    }
-    return result;
-}
-
-struct Colour {
-    int r, g, b;
-    [[nodiscard]] std::string text() const { return fmt::format("#{:02x}{:02x}{:02x}", r, g, b); }
-    [[nodiscard]] Colour mixed(Colour with, double part) const
-    {
-        auto const mix = [&](int a, int c) { return static_cast<int>(std::lround(a + (c - a) * part)); };
-        return {mix(r, with.r), mix(g, with.g), mix(b, with.b)};
-    }
-    [[nodiscard]] char const* ink() const { return 0.3 * r + 0.59 * g + 0.11 * b > 112 ? "#111" : "#fff"; }
-};
-
-/// After Paul Tol's and Okabe and Ito's colours, which the colour-blind can tell apart; then the same lighter and
-/// darker.
-Colour colour_of(std::size_t partition)
-{
-    static constexpr std::array<Colour, 12> hues{{{0x88, 0xcc, 0xee},
-                                                  {0xcc, 0x66, 0x77},
-                                                  {0xdd, 0xcc, 0x77},
-                                                  {0x11, 0x77, 0x33},
-                                                  {0xaa, 0x44, 0x99},
-                                                  {0xe6, 0x9f, 0x00},
-                                                  {0x4a, 0x3f, 0xa8},
-                                                  {0x44, 0xaa, 0x99},
-                                                  {0xd5, 0x5e, 0x00},
-                                                  {0x00, 0x72, 0xb2},
-                                                  {0x99, 0x99, 0x33},
-                                                  {0x88, 0x22, 0x55}}};
-    auto const hue = hues[partition % hues.size()];
-    switch (partition / hues.size() % 3) {
-    case 1: return hue.mixed({255, 255, 255}, 0.4);
-    case 2: return hue.mixed({0, 0, 0}, 0.25);
-    default: return hue;
-    }
-}
-constexpr std::size_t colours = 36;
-
-constexpr std::array<char const*, 4> tints{"#d8e4f2", "#f8e9cd", "#d7eddb", "#f0dcec"};
-
-/// 1024 as "1,024".
-std::string thousands(std::size_t number)
-{
-    auto text = std::to_string(number);
-    for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
-    return text;
-}
+using tapioca::machine::Layout;
 
 std::string bytes(double count)
 {
@@ -84,7 +24,9 @@ std::string bytes(double count)
 class Drawing {
 public:
     explicit Drawing(Picture const& picture)
-        : picture_(picture), machine_(*picture.machine), layout_(arrange(machine_, picture.nodes))
+        : picture_(picture),
+          machine_(*picture.machine),
+          layout_(tapioca::machine::arrange(*machine_.topology, picture.nodes))
     {
         for (std::size_t i = 0; i < picture.nodes.size(); ++i) job_node_[picture.nodes[i]] = static_cast<int>(i);
         sent_.resize(picture.nodes.size());
@@ -99,12 +41,12 @@ public:
     std::string document()
     {
         auto const top = 62 + 17 * static_cast<double>(picture_.facts.size());
-        text(margin, 40, 21, picture_.title, "font-weight=\"600\"");
+        pen_.text(margin, 40, 21, picture_.title, "font-weight=\"600\"");
         for (std::size_t i = 0; i < picture_.facts.size(); ++i)
-            text(margin, 62 + 17 * static_cast<double>(i), 13, picture_.facts[i], "fill=\"#444\"");
-        body_ += fmt::format("<g transform=\"translate({},{})\">\n", margin, top);
+            pen_.text(margin, 62 + 17 * static_cast<double>(i), 13, picture_.facts[i], "fill=\"#444\"");
+        pen_.body += fmt::format("<g transform=\"translate({},{})\">\n", margin, top);
         nodes();
-        body_ += "</g>\n";
+        pen_.body += "</g>\n";
         auto const legend_left = margin + std::max(layout_.width, 240.0) + 34;
         auto const bottom = std::max(top + layout_.height, legend(legend_left, top)) + margin;
         auto const width = std::max(legend_left + 292, margin * 2 + 9.6 * static_cast<double>(widest_line()));
@@ -112,7 +54,7 @@ public:
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
             "font-family=\"'Helvetica Neue',Helvetica,Arial,'DejaVu Sans',sans-serif\" fill=\"#1a1a1a\">\n"
             "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
-            width, bottom, body_);
+            width, bottom, pen_.body);
     }
 
 private:
@@ -125,12 +67,6 @@ private:
         return widest;
     }
 
-    void text(double x, double y, double size, std::string const& what, std::string const& more = "")
-    {
-        body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" {}>{}</text>\n", x, y, size, more,
-                             escape(what));
-    }
-
     [[nodiscard]] std::string name_of(int node) const
     {
         auto const at = static_cast<std::size_t>(node);
@@ -140,6 +76,12 @@ private:
     [[nodiscard]] std::string title_of(int node) const
     {
         return (machine_.hosts.empty() ? "node " : "") + name_of(node);
+    }
+
+    /// Each tier's aggregators have a shape of their own.
+    [[nodiscard]] std::size_t shape_of(std::string const& tier) const
+    {
+        return static_cast<std::size_t>(std::find(tiers_.begin(), tiers_.end(), tier) - tiers_.begin());
     }
 
     /// The partition to which a node of the job sends most; -1: it has no data.
@@ -158,36 +100,37 @@ private:
     {
         if (tinted())
             for (auto const& [node, x, y] : layout_.spots) {
-                auto const pad = gap(layout_.cell) / 2 + 0.26 * layout_.cell;  // up to the middle between neighbours
+                auto const pad = tapioca::machine::layout_gap(layout_.cell) / 2 +
+                                 0.26 * layout_.cell;  // up to the middle between neighbours
                 auto const side = layout_.cell + 2 * pad;
-                body_ +=
+                pen_.body +=
                     fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n",
                                 x - pad, y - pad, side, side,
                                 tints[static_cast<std::size_t>(node / machine_.gateways.block) % tints.size()]);
             }
         for (auto const& frame : layout_.frames) {
-            body_ += fmt::format(
+            pen_.body += fmt::format(
                 "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" rx=\"{}\" fill=\"{}\" "
                 "stroke=\"{}\"/>\n",
                 frame.x, frame.y, frame.width, frame.height, frame.light ? 2 : 7, frame.light ? "#eceff3" : "#f7f8fa",
                 frame.light ? "none" : "#aab2bd");
-            if (!frame.label.empty()) text(frame.x + 8, frame.y + 14.5, 11, frame.label, "fill=\"#555\"");
+            if (!frame.label.empty()) pen_.text(frame.x + 8, frame.y + 14.5, 11, frame.label, "fill=\"#555\"");
         }
         for (auto const& edge : layout_.edges) this->edge(edge);
         for (auto const& label : layout_.texts)
-            text(label.x, label.y, 10, label.text, "fill=\"#666\" text-anchor=\"middle\"");
+            pen_.text(label.x, label.y, 10, label.text, "fill=\"#666\" text-anchor=\"middle\"");
         for (auto const& spot : layout_.spots) cell(spot);
         for (auto const& spot : layout_.spots) marks(spot);
     }
 
     void edge(Layout::Edge const& edge)
     {
-        body_ += fmt::format(
+        pen_.body += fmt::format(
             "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#8a93a0\" stroke-width=\"2\"/>\n",
             edge.x1, edge.y1, edge.x2, edge.y2);
         auto const x = std::lerp(edge.x1, edge.x2, edge.label_at), y = std::lerp(edge.y1, edge.y2, edge.label_at);
-        body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"10\" fill=\"#fff\"/>\n", x, y);
-        text(x, y + 4.5, 13, edge.label, "text-anchor=\"middle\"");
+        pen_.body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"10\" fill=\"#fff\"/>\n", x, y);
+        pen_.text(x, y + 4.5, 13, edge.label, "text-anchor=\"middle\"");
     }
 
     void cell(Layout::Spot const& spot)
@@ -208,20 +151,20 @@ private:
             for (auto const& [p, amount] : sent_[static_cast<std::size_t>(job->second)]) all += amount;
             about += fmt::format(": {}, most of it to partition {}", bytes(all), main);
         }
-        body_ += fmt::format(
+        pen_.body += fmt::format(
             "<rect class=\"node\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{}\" height=\"{}\" rx=\"{:.1f}\" fill=\"{}\" "
             "stroke=\"{}\" "
             "stroke-width=\"{}\"><title>{}</title></rect>\n",
             spot.x, spot.y, size, size, size * 0.12, fill, line, size < 14 ? 0.4 : 0.8, escape(about));
         if (auto const& hops = machine_.gateways.hops; !layout_.edges.empty() && !hops.empty())
-            text(spot.x + size / 2, spot.y < layout_.height / 3 ? spot.y - 6 : spot.y + size + 14, 11,
-                 fmt::format("{} to storage", hops[static_cast<std::size_t>(spot.node)]),
-                 "fill=\"#666\" text-anchor=\"middle\"");
+            pen_.text(spot.x + size / 2, spot.y < layout_.height / 3 ? spot.y - 6 : spot.y + size + 14, 11,
+                      fmt::format("{} to storage", hops[static_cast<std::size_t>(spot.node)]),
+                      "fill=\"#666\" text-anchor=\"middle\"");
         auto const name = name_of(spot.node);
         auto const fits = std::min(11.0, size * 1.5 / static_cast<double>(name.size()));
         if (size >= 34 && fits >= 6.5)
-            text(spot.x + size / 2, spot.y + size - 5, fits, name,
-                 fmt::format("fill=\"{}\" text-anchor=\"middle\"", ink));
+            pen_.text(spot.x + size / 2, spot.y + size - 5, fits, name,
+                      fmt::format("fill=\"{}\" text-anchor=\"middle\"", ink));
     }
 
     /// Aggregators and gateways, over all cells.
@@ -233,7 +176,7 @@ private:
             for (std::size_t p = 0; p < picture_.aggregators.size(); ++p)
                 if (picture_.aggregators[p].node == job->second) here.push_back(p);
         auto const size = layout_.cell;
-        if (!here.empty()) outline(spot.x, spot.y, size);
+        if (!here.empty()) pen_.outline(spot.x, spot.y, size);
         auto const columns = std::ceil(std::sqrt(static_cast<double>(here.size())));
         auto const room = size >= 34 ? size - 19 : size * 0.74;  // the name stays below
         for (std::size_t i = 0; i < here.size(); ++i) {
@@ -244,71 +187,18 @@ private:
             auto const x = spot.x + (size - room) / 2 + (column + 0.5) * side;
             auto const y =
                 spot.y + (size >= 34 ? 4 + (room - rows * side) / 2 : (size - rows * side) / 2) + (row + 0.5) * side;
-            body_ += fmt::format("<g class=\"aggregator\"><title>partition {}: {}, buffers in {}</title>\n", here[i],
-                                 escape(title_of(spot.node)), escape(picture_.aggregators[here[i]].tier));
+            pen_.body += fmt::format("<g class=\"aggregator\"><title>partition {}: {}, buffers in {}</title>\n",
+                                     here[i], escape(title_of(spot.node)), escape(picture_.aggregators[here[i]].tier));
             auto const& tier = picture_.aggregators[here[i]].tier;
             if (here.size() == 1 && tiers_.size() == 1 && main_partition(job->second) == static_cast<int>(here[i]))
-                number(x, y, side * 1.1, colour_of(here[i]), std::to_string(here[i]));  // the cell says the rest
+                pen_.number(x, y, side * 1.1, colour_of(here[i]), std::to_string(here[i]));  // the cell says the rest
             else
-                badge(x, y, side * 0.85, colour_of(here[i]), tier, std::to_string(here[i]));
-            body_ += "</g>\n";
+                pen_.badge(x, y, side * 0.85, colour_of(here[i]), shape_of(tier), std::to_string(here[i]));
+            pen_.body += "</g>\n";
         }
         auto const& gateways = machine_.gateways.nodes;
         if (std::find(gateways.begin(), gateways.end(), spot.node) != gateways.end())
-            gateway(spot.x + size * 0.62, spot.y + size * 0.1, std::clamp(size * 0.36, 4.0, 12.0));
-    }
-
-    /// Dark, with a light line inside that sets it off from dark colours.
-    void outline(double x, double y, double size)
-    {
-        auto const width = std::clamp(size * 0.09, 1.4, 3.2);
-        body_ += fmt::format(
-            "<rect x=\"{0:.2f}\" y=\"{1:.2f}\" width=\"{2:.2f}\" height=\"{2:.2f}\" rx=\"{3:.1f}\" fill=\"none\" "
-            "stroke=\"#fff\" stroke-width=\"{4:.1f}\"/>\n",
-            x + 0.7 * width, y + 0.7 * width, size - 1.4 * width, size * 0.1, 0.5 * width);
-        body_ += fmt::format(
-            "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{}\" height=\"{}\" rx=\"{:.1f}\" fill=\"none\" stroke=\"#111\" "
-            "stroke-width=\"{:.1f}\"/>\n",
-            x, y, size, size, size * 0.12, width);
-    }
-
-    /// An aggregator: its partition's colour and number, in a shape that tells the tier of its buffers.
-    void badge(double x, double y, double size, Colour colour, std::string const& tier, std::string const& text_of)
-    {
-        auto const shape = std::find(tiers_.begin(), tiers_.end(), tier) - tiers_.begin();
-        auto const r = size / 2;
-        auto const line = std::clamp(size * 0.07, 0.7, 1.6);
-        auto const draw_shape = [&](std::string const& style) {
-            if (shape % 3 == 0)
-                body_ += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:.2f}\" {}/>\n", x, y, r, style);
-            else if (shape % 3 == 1)
-                body_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" {}/>\n",
-                                     x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r, style);
-            else
-                body_ += fmt::format(
-                    "<path d=\"M{0:.2f} {1:.2f}l{2:.2f} {2:.2f}l-{2:.2f} {2:.2f}l-{2:.2f} -{2:.2f}z\" {3}/>\n", x,
-                    y - 1.1 * r, 1.1 * r, style);
-        };
-        draw_shape(fmt::format("fill=\"none\" stroke=\"#fff\" stroke-width=\"{:.1f}\"", 3 * line));
-        draw_shape(fmt::format("fill=\"{}\" stroke=\"#111\" stroke-width=\"{:.1f}\"", colour.text(), line));
-        number(x, y, size, colour, text_of);
-    }
-
-    /// In the middle of something of this size and colour, if that is large enough.
-    void number(double x, double y, double size, Colour on, std::string const& text_of)
-    {
-        auto const font = std::min(13.0, size * (text_of.size() < 3 ? 0.58 : 0.44));
-        if (font >= 5.5)
-            text(x, y + font * 0.36, font, text_of,
-                 fmt::format("fill=\"{}\" text-anchor=\"middle\" font-weight=\"600\"", on.ink()));
-    }
-
-    void gateway(double x, double y, double size)
-    {
-        body_ += fmt::format(
-            "<path class=\"gateway\" d=\"M{:.2f} {:.2f}h{:.2f}l-{:.2f} {:.2f}z\" fill=\"#c2003d\" stroke=\"#fff\" "
-            "stroke-width=\"0.8\"/>\n",
-            x - size * 0.8, y - size * 0.2, size, size / 2, size * 0.87);
+            pen_.gateway(spot.x + size * 0.62, spot.y + size * 0.1, std::clamp(size * 0.36, 4.0, 12.0));
     }
 
     /// The marks, the links and the partitions; returns where it ends.
@@ -316,40 +206,41 @@ private:
     {
         auto const bottom = y + layout_.height;
         auto const line = [&](std::string const& what) {
-            text(x + 28, y + 12, 12, what);
+            pen_.text(x + 28, y + 12, 12, what);
             y += 21;
         };
         auto const heading = [&](std::string const& what) {
-            text(x, y + 14, 12, what, "font-weight=\"600\"");
+            pen_.text(x, y + 14, 12, what, "font-weight=\"600\"");
             y += 24;
         };
         auto const square = [&](char const* fill, char const* stroke) {
-            body_ +=
+            pen_.body +=
                 fmt::format("<rect x=\"{}\" y=\"{}\" width=\"16\" height=\"16\" rx=\"2\" fill=\"{}\" stroke=\"{}\"/>\n",
                             x, y, fill, stroke);
         };
         auto const used = picture_.nodes.size();
         auto const hidden = machine_.topology->nodes() - static_cast<int>(layout_.spots.size());
-        auto const kind = machine_.topology->kind();
-        heading(fmt::format("{}: {} of {} nodes used", kind == "fat_tree" ? "fat tree" : kind, thousands(used),
+        std::string kind(machine_.topology->kind());
+        std::replace(kind.begin(), kind.end(), '_', ' ');
+        heading(fmt::format("{}: {} of {} nodes used", kind, thousands(used),
                             thousands(static_cast<std::size_t>(machine_.topology->nodes()))));
         for (std::size_t i = 0; i < 3; ++i)
-            body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"5.4\" height=\"16\" fill=\"{}\"/>\n",
-                                 x + 5.3 * static_cast<double>(i), y, colour_of(i).text());
+            pen_.body += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"5.4\" height=\"16\" fill=\"{}\"/>\n",
+                                     x + 5.3 * static_cast<double>(i), y, colour_of(i).text());
         line("node, in the colour of its main partition");
         for (auto const& tier : tiers_) {
-            outline(x, y, 16);
-            if (tiers_.size() > 1) badge(x + 8, y + 8, 10, {255, 255, 255}, tier, "");
+            pen_.outline(x, y, 16);
+            if (tiers_.size() > 1) pen_.badge(x + 8, y + 8, 10, {255, 255, 255}, shape_of(tier), "");
             line("aggregator, buffers in " + tier);
         }
         if (!machine_.gateways.nodes.empty()) {
-            gateway(x + 9, y + 4, 13);
+            pen_.gateway(x + 9, y + 4, 13);
             line("gateway to the file system");
         }
         if (tinted()) {
             for (std::size_t i = 0; i < 2; ++i)
-                body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"8\" height=\"16\" fill=\"{}\"/>\n",
-                                     x + 8 * static_cast<double>(i), y, tints[i]);
+                pen_.body += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"8\" height=\"16\" fill=\"{}\"/>\n",
+                                         x + 8 * static_cast<double>(i), y, tints[i]);
             line(fmt::format("blocks of {} nodes with gateways", machine_.gateways.block));
         }
         if (std::any_of(sent_.begin(), sent_.end(), [](auto const& sent) { return sent.empty(); })) {
@@ -361,7 +252,7 @@ private:
             line("not used by the job");
         }
         if (!layout_.edges.empty()) {
-            text(x + 8, y + 12, 12, "3", "text-anchor=\"middle\"");
+            pen_.text(x + 8, y + 12, 12, "3", "text-anchor=\"middle\"");
             line("hops between two nodes");
         }
         if (hidden > 0) line(thousands(static_cast<std::size_t>(hidden)) + " more nodes are not shown");
@@ -376,11 +267,11 @@ private:
         for (auto const& level : machine_.topology->levels()) {
             if (level.bandwidth <= 0) continue;
             auto const giga = level.bandwidth >= 1e9, milli = level.latency_s >= 1e-3;
-            text(x, y + 12, 12,
-                 fmt::format("{}: {:.4g} {}/s, {:.3g} {} a hop", level.name.empty() ? "links" : level.name,
-                             level.bandwidth / (giga ? 1e9 : 1e6), giga ? "GB" : "MB",
-                             level.latency_s * (milli ? 1e3 : 1e6), milli ? "ms" : "µs"),
-                 "fill=\"#444\"");
+            pen_.text(x, y + 12, 12,
+                      fmt::format("{}: {:.4g} {}/s, {:.3g} {} a hop", level.name.empty() ? "links" : level.name,
+                                  level.bandwidth / (giga ? 1e9 : 1e6), giga ? "GB" : "MB",
+                                  level.latency_s * (milli ? 1e3 : 1e6), milli ? "ms" : "µs"),
+                      "fill=\"#444\"");
             y += 19;
         }
         y += 8;
@@ -391,12 +282,12 @@ private:
     {
         auto const count = picture_.aggregators.size();
         if (count == 0) return;
-        text(x, y + 14, 12, fmt::format("{} partition{}", thousands(count), count == 1 ? "" : "s"),
-             "font-weight=\"600\"");
+        pen_.text(x, y + 14, 12, fmt::format("{} partition{}", thousands(count), count == 1 ? "" : "s"),
+                  "font-weight=\"600\"");
         y += 24;
         auto const rows = std::max<std::size_t>(12, static_cast<std::size_t>(std::max(0.0, bottom - y - 19) / 19));
         for (std::size_t p = 0; p < count && p < rows; ++p) {
-            badge(x + 8, y + 8, 15, colour_of(p), picture_.aggregators[p].tier, std::to_string(p));
+            pen_.badge(x + 8, y + 8, 15, colour_of(p), shape_of(picture_.aggregators[p].tier), std::to_string(p));
             double all = 0;
             std::size_t feeders = 0;
             if (p < picture_.fed.size())
@@ -405,13 +296,14 @@ private:
                     feeders += amount > 0 ? 1 : 0;
                 }
             auto const& home = picture_.nodes[static_cast<std::size_t>(picture_.aggregators[p].node)];
-            text(x + 28, y + 12, 12,
-                 fmt::format("{}: {} from {} node{}", title_of(home), bytes(all), feeders, feeders == 1 ? "" : "s"));
+            pen_.text(
+                x + 28, y + 12, 12,
+                fmt::format("{}: {} from {} node{}", title_of(home), bytes(all), feeders, feeders == 1 ? "" : "s"));
             y += 19;
         }
         if (count > rows) {
-            text(x + 28, y + 12, 12,
-                 fmt::format("and {} more{}", thousands(count - rows), count > colours ? "; colours repeat" : ""));
+            pen_.text(x + 28, y + 12, 12,
+                      fmt::format("and {} more{}", thousands(count - rows), count > colours ? "; colours repeat" : ""));
             y += 19;
         }
     }
@@ -422,7 +314,7 @@ private:
     std::map<int, int> job_node_;
     std::vector<std::vector<std::pair<std::size_t, double>>> sent_;  // per node of the job: partition, bytes
     std::vector<std::string> tiers_;
-    std::string body_;
+    Pen pen_;
 };
 
 }  // namespace

@@ -30,11 +30,13 @@
 
 namespace tapioca {
 
-namespace api {
+namespace declared {
 class FileState;
 class StepState;
+}  // namespace declared
+namespace api {
 struct Inside;  ///< how the C face reaches the two above
-}  // namespace api
+}
 
 enum class Mode {
     create,  ///< make the file, or empty an existing one; write and read
@@ -95,8 +97,8 @@ public:
 private:
     friend class Step;
     friend struct api::Inside;
-    explicit File(std::shared_ptr<api::FileState> state);
-    std::shared_ptr<api::FileState> state_;
+    explicit File(std::shared_ptr<declared::FileState> state);
+    std::shared_ptr<declared::FileState> state_;
 };
 
 /// A declared step: supply or receive each variable's buffer, then finish(); then again with new
@@ -152,8 +154,8 @@ public:
 private:
     friend class File;
     friend struct api::Inside;
-    explicit Step(std::unique_ptr<api::StepState> state);
-    std::unique_ptr<api::StepState> state_;
+    explicit Step(std::unique_ptr<declared::StepState> state);
+    std::unique_ptr<declared::StepState> state_;
 };
 
 namespace hacc {

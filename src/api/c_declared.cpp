@@ -44,13 +44,13 @@ core::Result<std::size_t> Declared::take(Variable const& which)
     return order_[next];
 }
 
-void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
+void Declared::supply(declared::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
 {
     auto& state = api::Inside::of(step_.step);
     auto const spoil = [&](Errc code, std::string const& what) {
-        state.spoil(
-            core::fail(code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == api::Op::write ? "write" : "read",
-                                         which.offset, which.count, which.type_size, what)));
+        state.spoil(core::fail(
+            code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == declared::Op::write ? "write" : "read",
+                              which.offset, which.count, which.type_size, what)));
     };
     if (phase_ == Phase::under_way)
         return spoil(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
@@ -66,7 +66,7 @@ void Declared::supply(api::Op op, Variable const& which, void* data, TAPIOCA_Sta
     if (var) {
         auto* const bytes = static_cast<std::byte*>(data);
         auto const length = static_cast<std::size_t>(which.count * which.type_size);
-        if (op == api::Op::write)
+        if (op == declared::Op::write)
             step_.step.write(*var, std::span<std::byte const>(bytes, length));
         else
             step_.step.read(*var, std::span<std::byte>(bytes, length));
@@ -109,8 +109,8 @@ void Declared::settle(int code)
         call.status->bytes = 0;
         if (code != TAPIOCA_SUCCESS || call.var == variables_.size()) continue;
         auto const& variable = variables_[call.var];
-        call.status->bytes = op_ == api::Op::write ? variable.count * variable.type_size
-                                                   : static_cast<std::int64_t>(step_.step.received(call.var));
+        call.status->bytes = op_ == declared::Op::write ? variable.count * variable.type_size
+                                                        : static_cast<std::int64_t>(step_.step.received(call.var));
     }
     calls_.clear();
     std::fill(taken_.begin(), taken_.end(), std::size_t{0});

@@ -87,7 +87,7 @@ void agree(TAPIOCA_File_s& file, char const* call, core::Status const& local)
 {
     auto& state = api::Inside::of(file.file);
     state.require_open(call);
-    state.raise_if(call, state.pool->agree(local));
+    state.raise_if(call, state.session->agreement().agree(local));
 }
 
 core::Status not_null(void const* pointer, char const* what)

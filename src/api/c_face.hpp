@@ -10,7 +10,7 @@
 
 #include <tapioca/tapioca.h>
 
-#include "api/state.hpp"
+#include "api/inside.hpp"
 
 namespace tapioca::c {
 class Declared;
@@ -96,7 +96,7 @@ public:
 
     /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run. `problem` is what the caller
     /// found wrong with the data.
-    void supply(api::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem = {});
+    void supply(declared::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem = {});
     void split();
     bool progress();
     Moved wait();
@@ -126,7 +126,7 @@ private:
     std::vector<std::size_t>
         taken_;  ///< by place in order_: of the equal variables from there on, how many are supplied
     std::vector<Call> calls_;
-    api::Op op_ = api::Op::write;
+    declared::Op op_ = declared::Op::write;
     Phase phase_ = Phase::gathering;
     bool split_ = false;
     Moved moved_;

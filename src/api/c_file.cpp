@@ -3,6 +3,7 @@
 
 #include "api/c_face.hpp"
 #include "api/c_fortran.hpp"
+#include "file/opening.hpp"
 
 namespace tapioca::c {
 
@@ -35,10 +36,12 @@ Mode mode_of(int mode)
 /// Brings what is wrong with one rank's arguments to all, before a file is there to do it.
 void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local)
 {
-    api::FileState nowhere;
-    nowhere.path = path ? path : "(null)";
-    if (!comm::mpi_is_active() || comm::unfit(comm)) return nowhere.raise_if("TAPIOCA_Open", local);
-    auto const watchdog = api::watch_unopened(comm, "TAPIOCA_Open", nowhere.path, {}, MPI_INFO_NULL);
+    std::string const name = path ? path : "(null)";
+    if (!comm::mpi_is_active() || comm::unfit(comm)) {
+        if (!local) file::raise(name, "TAPIOCA_Open", local.error());
+        return;
+    }
+    auto const watchdog = file::watch_unopened(comm, "TAPIOCA_Open", name, {}, MPI_INFO_NULL);
     auto const agreed = comm::agree(comm, local);
     if (agreed) return;
     auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same
@@ -157,7 +160,7 @@ int TAPIOCA_Write(TAPIOCA_File file, int64_t offset, void const* data, int64_t c
 {
     return c::guarded([&] {
         c::declared_of(file, "TAPIOCA_Write")
-            .supply(api::Op::write, {offset, count, type_size}, const_cast<void*>(data), status);
+            .supply(declared::Op::write, {offset, count, type_size}, const_cast<void*>(data), status);
     });
 }
 
@@ -165,7 +168,7 @@ int TAPIOCA_Read(TAPIOCA_File file, int64_t offset, void* data, int64_t count, i
                  TAPIOCA_Status* status)
 {
     return c::guarded([&] {
-        c::declared_of(file, "TAPIOCA_Read").supply(api::Op::read, {offset, count, type_size}, data, status);
+        c::declared_of(file, "TAPIOCA_Read").supply(declared::Op::read, {offset, count, type_size}, data, status);
     });
 }
 
@@ -219,7 +222,7 @@ int tapioca_fortran_write(TAPIOCA_File file, int64_t offset, void* data, int64_t
 {
     return c::guarded([&] {
         c::declared_of(file, "tapioca_write")
-            .supply(api::Op::write, {offset, count, type_size}, data, status,
+            .supply(declared::Op::write, {offset, count, type_size}, data, status,
                     c::check_array(available, count, type_size));
     });
 }
@@ -229,7 +232,7 @@ int tapioca_fortran_read(TAPIOCA_File file, int64_t offset, void* data, int64_t 
 {
     return c::guarded([&] {
         c::declared_of(file, "tapioca_read")
-            .supply(api::Op::read, {offset, count, type_size}, data, status,
+            .supply(declared::Op::read, {offset, count, type_size}, data, status,
                     c::check_array(available, count, type_size));
     });
 }

@@ -22,7 +22,7 @@ Step& by_number(TAPIOCA_Step step, char const* call)
     return handle.step;
 }
 
-void supply(TAPIOCA_Step handle, char const* call, api::Op op, int var, void* data, std::int64_t bytes,
+void supply(TAPIOCA_Step handle, char const* call, declared::Op op, int var, void* data, std::int64_t bytes,
             core::Status const& problem = {})
 {
     auto& step = by_number(handle, call);
@@ -35,13 +35,13 @@ void supply(TAPIOCA_Step handle, char const* call, api::Op op, int var, void* da
     auto const number = static_cast<std::size_t>(var);  // a bad one is out of range for C++, too
     auto* const first = static_cast<std::byte*>(data);
     auto const length = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
-    if (op == api::Op::write)
+    if (op == declared::Op::write)
         step.write(number, std::span<std::byte const>(first, length));
     else
         step.read(number, std::span<std::byte>(first, length));
 }
 
-void supply_array(TAPIOCA_Step step, char const* call, api::Op op, int var, void* data, std::int64_t available,
+void supply_array(TAPIOCA_Step step, char const* call, declared::Op op, int var, void* data, std::int64_t available,
                   std::int64_t bytes)
 {
     constexpr auto unknown = std::numeric_limits<std::int64_t>::max();
@@ -76,23 +76,24 @@ int TAPIOCA_Declare(TAPIOCA_File file, TAPIOCA_Pattern pattern, TAPIOCA_Step* st
 int TAPIOCA_Step_write(TAPIOCA_Step step, int var, void const* data, int64_t bytes)
 {
     return c::guarded(
-        [&] { c::supply(step, "TAPIOCA_Step_write", api::Op::write, var, const_cast<void*>(data), bytes); });
+        [&] { c::supply(step, "TAPIOCA_Step_write", declared::Op::write, var, const_cast<void*>(data), bytes); });
 }
 
 int TAPIOCA_Step_read(TAPIOCA_Step step, int var, void* data, int64_t bytes)
 {
-    return c::guarded([&] { c::supply(step, "TAPIOCA_Step_read", api::Op::read, var, data, bytes); });
+    return c::guarded([&] { c::supply(step, "TAPIOCA_Step_read", declared::Op::read, var, data, bytes); });
 }
 
 int tapioca_fortran_step_write(TAPIOCA_Step step, int var, void* data, int64_t available, int64_t bytes)
 {
     return c::guarded(
-        [&] { c::supply_array(step, "tapioca_step_write", api::Op::write, var, data, available, bytes); });
+        [&] { c::supply_array(step, "tapioca_step_write", declared::Op::write, var, data, available, bytes); });
 }
 
 int tapioca_fortran_step_read(TAPIOCA_Step step, int var, void* data, int64_t available, int64_t bytes)
 {
-    return c::guarded([&] { c::supply_array(step, "tapioca_step_read", api::Op::read, var, data, available, bytes); });
+    return c::guarded(
+        [&] { c::supply_array(step, "tapioca_step_read", declared::Op::read, var, data, available, bytes); });
 }
 
 int TAPIOCA_Step_finish(TAPIOCA_Step step, TAPIOCA_Moved* moved)

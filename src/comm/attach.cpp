@@ -34,12 +34,6 @@ int make_key(MPI_Comm_delete_attr_function* drop)
     return key;
 }
 
-int object_key(Kept kind)
-{
-    static int const keys[] = {make_key(drop_object), make_key(drop_object)};
-    return keys[static_cast<std::size_t>(kind)];
-}
-
 int registry_key()
 {
     static int const key = make_key(drop_registry);
@@ -125,25 +119,27 @@ void tear(MPI_Win window)
         if (other.window == window) other.torn = true;
 }
 
-std::shared_ptr<void> attached(MPI_Comm comm, Kept kind)
+Key::Key() : value_(make_key(drop_object)) {}
+
+std::shared_ptr<void> attached(MPI_Comm comm, Key const& key)
 {
-    auto* const held = attribute<Held>(comm, object_key(kind));
+    auto* const held = attribute<Held>(comm, key.value());
     return held ? *held : nullptr;
 }
 
-void attach(MPI_Comm comm, Kept kind, std::shared_ptr<void> object)
+void attach(MPI_Comm comm, Key const& key, std::shared_ptr<void> object)
 {
     auto& registry = the_registry();
     {
         std::lock_guard const lock(registry.mutex);
-        registry.holders.push_back({comm, object_key(kind)});
+        registry.holders.push_back({comm, key.value()});
     }
-    MPI_Comm_set_attr(comm, object_key(kind), new Held(std::move(object)));
+    MPI_Comm_set_attr(comm, key.value(), new Held(std::move(object)));
 }
 
-void detach(MPI_Comm comm, Kept kind)
+void detach(MPI_Comm comm, Key const& key)
 {
-    MPI_Comm_delete_attr(comm, object_key(kind));
+    MPI_Comm_delete_attr(comm, key.value());
 }
 
 }  // namespace tapioca::comm

@@ -8,7 +8,7 @@
 
 namespace tapioca::comm {
 
-int Messages::add(Kind kind, Done done)
+int MpiMessages::add(Kind kind, Done done)
 {
     if (free_.empty()) {
         free_.push_back(static_cast<int>(requests_.size()));
@@ -25,20 +25,20 @@ int Messages::add(Kind kind, Done done)
     return number;
 }
 
-void Messages::remove(int number)
+void MpiMessages::remove(int number)
 {
     free_.push_back(number);
     --under_way_;
 }
 
-void Messages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
+void MpiMessages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
 {
     auto const number = static_cast<std::size_t>(add(Kind::send, std::move(done)));
     // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
     MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &requests_[number]);
 }
 
-int Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
+int MpiMessages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
 {
     auto const number = add(Kind::receive, std::move(done));
     MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
@@ -46,7 +46,7 @@ int Messages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
     return number;
 }
 
-void Messages::cancel(int number)
+void MpiMessages::cancel(int number)
 {
     auto& request = requests_[static_cast<std::size_t>(number)];
     Waiting const waiting("a message to be taken back");
@@ -55,7 +55,7 @@ void Messages::cancel(int number)
     remove(number);
 }
 
-std::optional<std::vector<std::byte>> Messages::take(int tag)
+std::optional<std::vector<std::byte>> MpiMessages::take(int tag)
 {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -70,7 +70,7 @@ std::optional<std::vector<std::byte>> Messages::take(int tag)
     return data;
 }
 
-bool Messages::poll()
+bool MpiMessages::poll()
 {
     if (under_way_ == 0) return false;
     int count = 0;
@@ -87,7 +87,7 @@ bool Messages::poll()
     return true;
 }
 
-void Messages::tell(std::vector<int> const& ranks, int tag, std::uint64_t number)
+void MpiMessages::tell(std::vector<int> const& ranks, int tag, std::uint64_t number)
 {
     auto* const kept = new std::uint64_t(number);  // for ever: nobody waits until it has left
     for (int const rank : ranks) {
@@ -97,7 +97,7 @@ void Messages::tell(std::vector<int> const& ranks, int tag, std::uint64_t number
     }
 }
 
-std::optional<std::uint64_t> Messages::told(int tag)
+std::optional<std::uint64_t> MpiMessages::told(int tag)
 {
     auto const bytes = take(tag);
     if (!bytes) return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<std::uint64_t> Messages::told(int tag)
     return number;
 }
 
-void Messages::drop()
+void MpiMessages::drop()
 {
     bool const active = mpi_is_active();  // else they went with MPI
     for (std::size_t i = 0; i < requests_.size(); ++i)

@@ -15,31 +15,46 @@ namespace tapioca::comm {
 /// Local, all of it. Messages of a pair of ranks and a tag arrive in the order in which they were sent.
 class Messages {
 public:
-    explicit Messages(MPI_Comm comm) : comm_(comm) {}
+    Messages() = default;
     Messages(Messages const&) = delete;
     Messages& operator=(Messages const&) = delete;
+    virtual ~Messages() = default;
 
     using Done = std::function<void()>;
-    /// `bytes` must stay valid until poll() has called `done`.
-    void send(std::span<std::byte const> bytes, int to, int tag, Done done);
+    /// `bytes` must stay valid until poll() has called `done`, which is not before the receiver has asked for them.
+    virtual void send(std::span<std::byte const> bytes, int to, int tag, Done done) = 0;
     /// Receives at most `bytes`. The number is for cancel().
-    int receive(std::span<std::byte> bytes, int from, int tag, Done done);
+    virtual int receive(std::span<std::byte> bytes, int from, int tag, Done done) = 0;
     /// Takes back a receive to which no message will come.
-    void cancel(int number);
+    virtual void cancel(int number) = 0;
     /// A message with `tag` from any rank, if one is there.
-    std::optional<std::vector<std::byte>> take(int tag);
+    virtual std::optional<std::vector<std::byte>> take(int tag) = 0;
 
     /// Calls what is done. True if something was.
-    bool poll();
+    virtual bool poll() = 0;
+    [[nodiscard]] virtual bool idle() const = 0;
+    /// Forgets everything under way, without telling the other side: for a step that is given up.
+    virtual void drop() = 0;
+};
+
+class MpiMessages final : public Messages {
+public:
+    explicit MpiMessages(MPI_Comm comm) : comm_(comm) {}
+
+    void send(std::span<std::byte const> bytes, int to, int tag, Done done) override;
+    int receive(std::span<std::byte> bytes, int from, int tag, Done done) override;
+    void cancel(int number) override;
+    std::optional<std::vector<std::byte>> take(int tag) override;
+    bool poll() override;
+    [[nodiscard]] bool idle() const override { return under_way_ == 0; }
+    void drop() override;
+
     /// Lets ranks know a number, without waiting for them or for anybody.
     void tell(std::vector<int> const& ranks, int tag, std::uint64_t number);
     /// What a rank told. Lets MPI get on in any case.
     std::optional<std::uint64_t> told(int tag);
     /// Messages sent and received so far.
     [[nodiscard]] std::uint64_t moved() const { return moved_; }
-    [[nodiscard]] bool idle() const { return under_way_ == 0; }
-    /// Forgets everything under way, without telling the other side: for a step that is given up.
-    void drop();
 
 private:
     enum class Kind { send, receive };

@@ -11,26 +11,26 @@ namespace {
 
 class DirectRun final : public Run {
 public:
-    DirectRun(Place const& place, Work work)
-        : place_(place), work_(std::move(work)), status_(work_.target_status), received_(work_.variables, 0)
+    explicit DirectRun(Context context)
+        : context_(std::move(context)), status_(context_.target_status), received_(context_.variables, 0)
     {
-        if (work_.spoiled || !status_ || work_.tracks.empty()) return;
-        vectors_.reserve(std::min<std::size_t>(work_.tracks.size(), IOV_MAX));
+        if (context_.spoiled || !status_ || context_.tracks.empty()) return;
+        vectors_.reserve(std::min<std::size_t>(context_.tracks.size(), IOV_MAX));
         variables_.reserve(vectors_.capacity());
         lengths_.reserve(vectors_.capacity());
-        if (work_.threaded)
-            place_.worker->start([this] { move_all(); });
+        if (context_.threaded)
+            context_.worker->start([this] { move_all(); });
         else
             move_all();
     }
     DirectRun(DirectRun const&) = delete;
     DirectRun& operator=(DirectRun const&) = delete;
-    ~DirectRun() override { place_.worker->wait(); }
+    ~DirectRun() override { context_.worker->wait(); }
 
     bool advance(bool /*helping*/) override { return true; }
     core::Status settle() override
     {
-        place_.worker->wait();
+        context_.worker->wait();
         return status_;
     }
     [[nodiscard]] std::vector<std::uint64_t> const& received() const override { return received_; }
@@ -46,7 +46,7 @@ private:
     void move_all()
     {
         Stopwatch const watch(times_.draining);
-        for (auto const& track : work_.tracks) {
+        for (auto const& track : context_.tracks) {
             pattern::Cursor cursor(*track.layout);
             for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);)
                 for (std::int64_t i = 0; i < run.count && status_; ++i)
@@ -74,16 +74,16 @@ private:
     void flush()
     {
         if (vectors_.empty()) return;
-        if (status_) work_.writing ? write() : read();
+        if (status_) context_.writing ? write() : read();
         ++times_.calls;
-        place_.exchange->beat();
+        context_.exchange->beat();
         vectors_.clear();
         variables_.clear();
     }
 
     void write()
     {
-        core::keep_first(status_, work_.target->write(work_.base + begin_, vectors_));
+        core::keep_first(status_, context_.target->write(context_.base + begin_, vectors_));
         if (status_) moved_bytes_.fetch_add(static_cast<std::uint64_t>(end_ - begin_), std::memory_order_relaxed);
     }
 
@@ -91,7 +91,7 @@ private:
     {
         lengths_.clear();
         for (auto const& vector : vectors_) lengths_.push_back(vector.iov_len);
-        auto const got = work_.target->read(work_.base + begin_, vectors_);
+        auto const got = context_.target->read(context_.base + begin_, vectors_);
         if (!got) {
             core::keep_first(status_, tl::unexpected(got.error()));
             return;
@@ -105,8 +105,7 @@ private:
         }
     }
 
-    Place place_;
-    Work work_;
+    Context context_;
     core::Status status_;
     std::vector<std::uint64_t> received_;
     Times times_;
@@ -123,9 +122,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Run> start_direct(Place const& place, Work work)
+std::unique_ptr<Run> start_direct(Context context)
 {
-    return std::make_unique<DirectRun>(place, std::move(work));
+    return std::make_unique<DirectRun>(std::move(context));
 }
 
 }  // namespace tapioca::engine

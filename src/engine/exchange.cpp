@@ -22,15 +22,15 @@ std::size_t row_of(std::size_t lanes)
     return to_line(lanes * sizeof(Counter)) / sizeof(Counter);
 }
 
-// A lane: how far it is drained, on a line of its own; what was touched in each buffer; the slots.
-std::size_t touched_at()
+// A lane: how far it is, on a line of its own; how many bytes each buffer has; the slots.
+std::size_t buffer_bytes_at()
 {
     return line;
 }
 
 std::size_t slots_at(std::size_t buffers)
 {
-    return touched_at() + to_line(buffers * sizeof(Counter));
+    return buffer_bytes_at() + to_line(buffers * sizeof(Counter));
 }
 
 std::size_t lane_step(std::size_t buffers)
@@ -143,15 +143,15 @@ Exchange::Slot& Exchange::slot(std::size_t partition, std::size_t buffer) const
     return reinterpret_cast<Slot*>(lane + slots_at(lanes_.buffers))[buffer];
 }
 
-Counter& Exchange::drained(std::size_t partition) const
+Counter& Exchange::progress(std::size_t partition) const
 {
     return *reinterpret_cast<Counter*>(lane_memory_ + partition * lane_step(lanes_.buffers));
 }
 
-Counter& Exchange::touched(std::size_t partition, std::size_t buffer) const
+Counter& Exchange::buffer_bytes(std::size_t partition, std::size_t buffer) const
 {
     auto* const lane = lane_memory_ + partition * lane_step(lanes_.buffers);
-    return reinterpret_cast<Counter*>(lane + touched_at())[buffer];
+    return reinterpret_cast<Counter*>(lane + buffer_bytes_at())[buffer];
 }
 
 Counter& Exchange::claimed() const
@@ -164,9 +164,9 @@ void Exchange::raise_claimed(std::uint64_t ticket)
     raise(header_->claimed, ticket);
 }
 
-void Exchange::raise_drained(std::size_t partition, std::uint64_t ticket)
+void Exchange::raise_progress(std::size_t partition, std::uint64_t ticket)
 {
-    raise(drained(partition), ticket);
+    raise(progress(partition), ticket);
 }
 
 Exchange::Block& Exchange::block(std::size_t slot) const
@@ -267,7 +267,7 @@ std::uint64_t Exchange::activity() const
         sum += c.arrived.load(std::memory_order_relaxed) + c.consumed.load(std::memory_order_relaxed) +
                c.beats.load(std::memory_order_relaxed);
     }
-    for (std::size_t lane = 0; lane < lanes_.count; ++lane) sum += drained(lane).load(std::memory_order_relaxed);
+    for (std::size_t lane = 0; lane < lanes_.count; ++lane) sum += progress(lane).load(std::memory_order_relaxed);
     return sum;
 }
 

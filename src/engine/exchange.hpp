@@ -6,9 +6,13 @@
 //
 //   writing  a rank that has filled all its data of a partition up to some round stores the round where it
 //            has data next (filled). The partition's one drainer writes every round below the least of
-//            these, then says so (drained), which frees the buffer for the round N later.
-//   reading  readers claim blocks in order (claimed), fill them (Block::ready), and every rank stores the
-//            block it needs next (consumed); the least of these frees the buffers before it.
+//            these, then says so (emptied), which frees the buffer for the round N later. On a node without the
+//            drainer the buffers are slots for what it is sent, and the lane's sender empties them.
+//   reading  on one node, readers claim blocks in order (claimed), fill them (Block::ready), and every rank stores
+//            the block it needs next (consumed); the least of these frees the buffers before it.
+//            On several, the partition's one loader reads the rounds that are needed and says so (present). On
+//            other nodes than its own, ranks add requests to slots (filled), and a round is present when the reply is.
+//            Every rank stores the round it needs next (taken), which frees the buffers and slots before it.
 //   sharing  a rank puts a few bytes into its mailbox and counts up (arrived), then waits for all others to
 //            have done so and reads theirs. Agreeing on errors is sharing them.
 #pragma once
@@ -69,29 +73,47 @@ public:
     [[nodiscard]] int ranks() const { return ranks_; }
     [[nodiscard]] int rank() const { return rank_; }
 
-    // writing
+    // A lane: the counters of a partition on this node. All count in tickets of rounds.
+
+    /// This rank has added all that it has to add to rounds before `ticket`: data to write, or requests.
     void set_filled(std::size_t partition, std::uint64_t ticket);
     [[nodiscard]] std::uint64_t least_filled(std::size_t partition) const;
-    [[nodiscard]] Counter& drained(std::size_t partition) const;
-    /// Bytes that ranks put into this buffer in the current round.
-    [[nodiscard]] Counter& touched(std::size_t partition, std::size_t buffer) const;
-
-    // between nodes: on the nodes without the partition's aggregator, drained() are the rounds sent, or those
-    // whose replies have come, of which every rank says what it needs next
-    [[nodiscard]] Slot& slot(std::size_t partition, std::size_t buffer) const;
-    /// A node that took no part in a partition's last steps catches up.
-    void raise_drained(std::size_t partition, std::uint64_t ticket);
+    /// Writing: the buffers of rounds before this one were drained or, where they are slots, sent.
+    [[nodiscard]] Counter& emptied(std::size_t partition) const { return progress(partition); }
+    /// Reading between nodes: rounds before this one that somebody on this node needs were loaded or, where the
+    /// loader is on another node, its replies have come.
+    [[nodiscard]] Counter& present(std::size_t partition) const { return progress(partition); }
+    /// Of the two, which share their memory as a lane is written or read: a node that took no part in a partition's
+    /// last steps catches up.
+    void raise_progress(std::size_t partition, std::uint64_t ticket);
+    /// Reading between nodes: this rank needs nothing of rounds before `ticket`.
     void set_taken(std::size_t partition, std::uint64_t ticket);
     [[nodiscard]] std::uint64_t least_taken(std::size_t partition) const;
 
-    // reading
+    // Of a lane's buffers, on the aggregator's node.
+
+    /// Writing: bytes that ranks put into this buffer in the current round.
+    [[nodiscard]] Counter& filled_bytes(std::size_t partition, std::size_t buffer) const
+    {
+        return buffer_bytes(partition, buffer);
+    }
+    /// Reading between nodes: bytes of the round, from its first on, that the file has. Shares its memory with
+    /// filled_bytes().
+    [[nodiscard]] Counter& valid_bytes(std::size_t partition, std::size_t buffer) const
+    {
+        return buffer_bytes(partition, buffer);
+    }
+    /// Of a lane's slots, on the other nodes.
+    [[nodiscard]] Slot& slot(std::size_t partition, std::size_t buffer) const;
+
+    // The ring of a node that reads.
     [[nodiscard]] Counter& claimed() const;
     void raise_claimed(std::uint64_t ticket);
     [[nodiscard]] Block& block(std::size_t slot) const;
     void set_consumed(std::uint64_t ticket);
     [[nodiscard]] std::uint64_t least_consumed() const;
 
-    // both
+    // The step.
     /// A rank tells in which direction it moves data in step `step`. Ranks without data ask the others:
     enum class Direction : std::uint64_t { unknown = 0, none = 1, write = 2, read = 3 };
     void announce(std::uint64_t step, Direction direction);
@@ -148,6 +170,8 @@ private:
     [[nodiscard]] bool all_arrived() const;
     [[nodiscard]] std::span<std::byte const> mail_of(int rank) const;
     [[nodiscard]] Cell& cell(int rank) const;
+    [[nodiscard]] Counter& progress(std::size_t partition) const;
+    [[nodiscard]] Counter& buffer_bytes(std::size_t partition, std::size_t buffer) const;
     [[nodiscard]] Counter& filled(std::size_t partition, int rank) const;
     [[nodiscard]] Counter& taken(std::size_t partition, int rank) const;
     [[nodiscard]] std::uint64_t least(Counter* rows, std::size_t partition) const;

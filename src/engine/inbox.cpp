@@ -2,69 +2,57 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 namespace tapioca::engine {
 
-namespace {
-
-wire::Heading heading_of(std::span<std::byte const> message)
+Inbox::Inbox(Context const& context, std::size_t partition, std::size_t places)
+    : context_(context), partition_(partition), places_(places)
 {
-    wire::Heading heading;
-    std::memcpy(&heading, message.data(), sizeof heading);
-    return heading;
-}
-
-}  // namespace
-
-Inbox::Inbox(Place const& place, Work const& work, std::size_t partition, Place_pieces place_pieces)
-    : place_(place), work_(&work), partition_(partition), place_pieces_(std::move(place_pieces))
-{
-    auto const& network = work.route->network;
-    bool const one_sided = network.transport == plan::Transport::rma;
-    if (work.schedule.partitions[partition].rounds == 0) return;
-    feeders_.reserve(work.site->feeders(partition).size());
-    for (auto const& [node, rank, landing] : work.site->feeders(partition)) {
-        auto const bytes = network.slot_bytes[static_cast<std::size_t>(node)];
-        Feeder feeder{node, rank, {}};
-        for (std::size_t side = 0; side < 2; ++side)
-            feeder.landings[side].bytes = {place.buffers + landing[side], bytes};
+    if (context.rounds(partition) == 0) return;
+    auto const& network = context.route->network;
+    feeders_.reserve(context.site->feeders(partition).size());
+    for (auto const& [node, rank, landing] : context.site->feeders(partition)) {
+        auto const at = static_cast<std::size_t>(node);
+        auto const bytes = network.slot_bytes[at];
+        Feeder feeder{node, rank, context.writing ? bytes : network.request_bytes[at], {}};
+        for (std::size_t side = 0; side < places; ++side)
+            feeder.landings[side].bytes = {context.buffers + landing[side], bytes};
         feeders_.push_back(std::move(feeder));
     }
-    if (one_sided) return;
-    for (auto& feeder : feeders_)
-        for (std::size_t side = 0; side < 2; ++side) expect(feeder, side);
+}
+
+void Inbox::expect()
+{
+    for (auto& feeder : feeders_)  // they move no more
+        for (std::size_t place = 0; place < places_; ++place) expect(feeder, place);
 }
 
 void Inbox::expect(Feeder& feeder, std::size_t place)
 {
     auto& landing = feeder.landings[place];
-    landing.number = place_.net->messages->receive(landing.bytes, feeder.rank, tag_gathered, [this, &feeder, place] {
+    auto const room = landing.bytes.first(feeder.message_bytes);
+    landing.number = context_.net->messages->receive(room, feeder.rank, tag_gathered, [this, &feeder, place] {
         feeder.landings[place].number = -1;
-        if (place == feeder.next && feeder.state == Feeder::State::waiting) look(feeder);
+        changed_ = true;
+        if (place == feeder.next && feeder.state == Feeder::State::waiting) look(feeder, feeder.landings[place]);
     });
 }
 
-/// Reads the heading of the next message, which tells which rounds its node has nothing in.
-void Inbox::look(Feeder& feeder)
+void Inbox::look(Feeder& feeder, Landing const& landing)
 {
-    feeder.heading = heading_of(feeder.landings[feeder.next].bytes);
+    std::memcpy(&feeder.heading, landing.bytes.data(), sizeof feeder.heading);
     feeder.ready = std::max(feeder.ready, feeder.heading.round);
+    feeder.heard = true;
 }
 
-std::byte* Inbox::buffer(std::int64_t round) const
-{
-    return place_.buffer(*work_->site, partition_, static_cast<std::size_t>(round % work_->route->buffers));
-}
-
-bool Inbox::pump(std::int64_t open)
+bool Inbox::pump()
 {
     bool any = false;
     for (auto& feeder : feeders_) {
-        bool const here = feeder.state == Feeder::State::waiting && feeder.landings[feeder.next].number < 0;
-        if (here && feeder.heading.round < open) {
-            unload(feeder, feeder.landings[feeder.next].bytes);
+        auto const& landing = feeder.landings[feeder.next];
+        if (feeder.state == Feeder::State::waiting && landing.number < 0 && may_unload(feeder)) {
+            open(feeder, landing);
             any = true;
         }
         if (feeder.state == Feeder::State::unloading && feeder.awaited == 0) {
@@ -72,141 +60,61 @@ bool Inbox::pump(std::int64_t open)
             any = true;
         }
     }
-    if (strays_due_ == 0 && strays_.empty()) return any;
-    any = take_strays() || any;
-    for (auto& feeder : feeders_)
-        if (feeder.state == Feeder::State::unloading) any = place_strays(feeder) || any;
+    any = pump_others() || any;
+    if (std::exchange(changed_, false)) note_ready();
     return any;
 }
 
-std::int64_t Inbox::ready() const
+void Inbox::open(Feeder& feeder, Landing const& landing)
 {
-    auto least = work_->schedule.partitions[partition_].rounds;
-    for (auto const& feeder : feeders_) least = std::min(least, feeder.ready);
-    return least;
-}
-
-void Inbox::unload(Feeder& feeder, std::span<std::byte const> message)
-{
-    auto const& heading = feeder.heading;
     feeder.state = Feeder::State::unloading;
-    feeder.awaited = heading.strays;
-    strays_due_ += heading.strays;
-    auto entries = message.subspan(sizeof heading, heading.bytes);
-    while (!entries.empty()) {
-        auto const entry = wire::take_entry(entries);
-        if (entry.heading.way == wire::Way::apart)
-            receive_apart(feeder, heading.round, entry);
-        else
-            place_pieces_(heading.round, wire::Runs(entry.runs),
-                          entry.heading.way == wire::Way::inside ? entry.data.data() : nullptr);
-    }
-    place_.exchange->beat();
-}
-
-void Inbox::receive_apart(Feeder& feeder, std::int64_t round, wire::Entry const& entry)
-{
-    ++feeder.awaited;
-    pattern::Run run;
-    wire::Runs runs(entry.runs);
-    runs.next(run);
-    bool const one_piece = run.count == 1 && !wire::Runs(runs).next(run);
-    auto const bytes = entry.heading.data_bytes;
-    if (one_piece) {
-        wire::Runs(entry.runs).next(run);
-        place_.net->messages->receive({buffer(round) + run.offset, bytes}, entry.heading.rank, tag_apart,
-                                      [this, &feeder, round, where = entry.runs] {
-                                          place_pieces_(round, wire::Runs(where), nullptr);
-                                          --feeder.awaited;
-                                      });
-        return;
-    }
-    auto const data = std::make_shared<std::vector<std::byte>>(bytes);
-    place_.net->messages->receive(*data, entry.heading.rank, tag_apart,
-                                  [this, &feeder, round, data, where = entry.runs] {
-                                      place_pieces_(round, wire::Runs(where), data->data());
-                                      --feeder.awaited;
-                                  });
-}
-
-bool Inbox::take_strays()
-{
-    bool any = false;
-    while (auto bytes = place_.net->messages->take(tag_stray)) {
-        Stray stray{{}, std::move(*bytes)};
-        std::memcpy(&stray.heading, stray.bytes.data(), sizeof stray.heading);
-        strays_.push_back(std::move(stray));
-        any = true;
-    }
-    return any;
-}
-
-bool Inbox::place_strays(Feeder& feeder)
-{
-    auto const mine = std::stable_partition(strays_.begin(), strays_.end(), [&](Stray const& stray) {
-        return stray.heading.node != feeder.node || stray.heading.round != feeder.heading.round;
-    });
-    for (auto stray = mine; stray != strays_.end(); ++stray) {
-        auto bytes = std::span<std::byte const>(stray->bytes).subspan(sizeof stray->heading);
-        auto const entry = wire::take_entry(bytes);
-        place_pieces_(stray->heading.round, wire::Runs(entry.runs), entry.data.data());
-        --feeder.awaited;
-        --strays_due_;
-    }
-    bool const any = mine != strays_.end();
-    strays_.erase(mine, strays_.end());
-    return any;
+    feeder.awaited = feeder.heading.strays;
+    unload(feeder, landing.bytes.subspan(sizeof feeder.heading, feeder.heading.bytes), landing);
+    context_.exchange->beat();
 }
 
 void Inbox::conclude(Feeder& feeder)
 {
+    changed_ = true;
     feeder.ready = feeder.heading.following;
-    auto const free = std::exchange(feeder.next, 1 - feeder.next);
-    if (feeder.ready < work_->schedule.partitions[partition_].rounds) {
+    auto const free = std::exchange(feeder.next, (feeder.next + 1) % places_);
+    auto& next = feeder.landings[feeder.next];
+    if (feeder.ready < context_.rounds(partition_)) {
         feeder.state = Feeder::State::waiting;
         expect(feeder, free);
-        if (feeder.landings[feeder.next].number < 0) look(feeder);
+        if (next.number < 0) look(feeder, next);
         return;
     }
     feeder.state = Feeder::State::over;
-    place_.net->messages->cancel(feeder.landings[feeder.next].number);
+    if (places_ > 1) context_.net->messages->cancel(next.number);
+}
+
+std::int64_t Inbox::ready() const
+{
+    auto least = context_.rounds(partition_);
+    for (auto const& feeder : feeders_) least = std::min(least, feeder.ready);
+    return least;
+}
+
+bool Inbox::done() const
+{
+    return std::all_of(feeders_.begin(), feeders_.end(),
+                       [](Feeder const& feeder) { return feeder.state == Feeder::State::over && !feeder.replying; });
 }
 
 void Inbox::clear()
 {
     wire::Heading const nothing{-1, 0, 0, 0, 0};
     for (auto& feeder : feeders_)
-        for (auto const& landing : feeder.landings) std::memcpy(landing.bytes.data(), &nothing, sizeof nothing);
+        for (std::size_t place = 0; place < places_; ++place)
+            std::memcpy(feeder.landings[place].bytes.data(), &nothing, sizeof nothing);
 }
 
-void Inbox::open_round()
+std::vector<int> Inbox::senders() const
 {
-    if (feeders_.empty()) return;
     std::vector<int> senders;
     for (auto const& feeder : feeders_) senders.push_back(feeder.rank);
-    place_.net->window->post(senders);
-}
-
-bool Inbox::round_is_there()
-{
-    return feeders_.empty() || place_.net->window->test();
-}
-
-void Inbox::unload_round(std::int64_t round)
-{
-    for (auto& feeder : feeders_) {
-        auto const landing = feeder.landings[round % 2].bytes;
-        feeder.heading = heading_of(landing);
-        if (feeder.heading.round != round) continue;
-        unload(feeder, landing);
-        wait_until(*place_.patience, "a message that was announced", [&] {
-            place_.net->messages->poll();
-            take_strays();
-            place_strays(feeder);
-            return feeder.awaited == 0;
-        });
-    }
-    for (auto& feeder : feeders_) feeder.ready = round + 1;
+    return senders;
 }
 
 }  // namespace tapioca::engine

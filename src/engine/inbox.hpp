@@ -1,77 +1,89 @@
-// Inbox: how the other nodes' pieces reach an aggregator's buffers.
+// Inbox: what other nodes send to an aggregator, message by message: its feeders, the places where their messages land,
+// and in which round each of them is. What a message is for is its children's: data for a drainer (Arrivals), requests
+// to a loader (Requests).
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
-#include "engine/net.hpp"
-#include "engine/run.hpp"
+#include "engine/context.hpp"
 #include "engine/wire.hpp"
 
 namespace tapioca::engine {
 
 class Inbox {
 public:
-    /// Puts `data` where `runs` say in the buffer of `round`; without data, only notes that it is there.
-    using Place_pieces = std::function<void(std::int64_t round, wire::Runs runs, std::byte const* data)>;
+    Inbox(Inbox const&) = delete;
+    Inbox& operator=(Inbox const&) = delete;
+    virtual ~Inbox() = default;
 
-    /// For the aggregator of `partition`. `work` and what it names must outlive this.
-    Inbox(Place const& place, Work const& work, std::size_t partition, Place_pieces place_pieces);
-
-    /// Two-sided: takes in what has come for the rounds before `open`, whose buffers are free. True if something was
-    /// done.
-    bool pump(std::int64_t open);
-    /// Rounds before this one are complete as far as other nodes go.
+    /// Rounds before this one are over as far as other nodes go.
     [[nodiscard]] std::int64_t ready() const;
 
-    /// One-sided: before the first round of a step; lets the feeders put the next round; tells whether they have; and
-    /// takes it in.
-    void clear();
-    void open_round();
-    bool round_is_there();
-    void unload_round(std::int64_t round);
+    // For a carrier of messages.
 
-private:
+    /// Receives the first messages.
+    void expect();
+    /// Deals with messages that have come and can be dealt with. True if there was one.
+    bool pump();
+    /// True when nothing more will come or has to leave.
+    [[nodiscard]] bool done() const;
+
+    // For a carrier that puts.
+
+    /// Before the first round that is put: there is nothing in the landing places.
+    void clear();
+    /// The ranks that put.
+    [[nodiscard]] std::vector<int> senders() const;
+    /// Deals with all that was put in a round.
+    virtual void unload_round(std::int64_t round) = 0;
+
+protected:
     /// A message, or the place for it.
     struct Landing {
         std::span<std::byte> bytes;
         int number = -1;  ///< of the receive that is posted; -1: a message is here
     };
-    /// Two places, so that the next message can come while one waits for its buffer.
     struct Feeder {
         int node;
-        int rank;  ///< the sender
+        int rank;                   ///< the sender
+        std::size_t message_bytes;  ///< at most; the rest of a landing place is for the reply
         Landing landings[2];
-        std::size_t next = 0;     ///< the place of the message to be taken in next
-        wire::Heading heading{};  ///< of that one, while it is being taken in
+        std::size_t next = 0;     ///< the place of the message to be dealt with next
+        wire::Heading heading{};  ///< of that one, once it is here
         enum class State { waiting, unloading, over } state = State::waiting;
-        std::int64_t ready = 0;   ///< rounds before it are complete
+        bool heard = false;       ///< at least one message has come
+        bool replying = false;    ///< a reply has not left yet
+        std::int64_t ready = 0;   ///< rounds before it are over
         std::size_t awaited = 0;  ///< messages of this round that are still to come
     };
-    /// A stray entry that waits for its round.
-    struct Stray {
-        wire::StrayHeading heading;
-        std::vector<std::byte> bytes;
-    };
 
-    void expect(Feeder& feeder, std::size_t place);
-    static void look(Feeder& feeder);
-    void unload(Feeder& feeder, std::span<std::byte const> message);
-    void receive_apart(Feeder& feeder, std::int64_t round, wire::Entry const& entry);
-    bool take_strays();
-    bool place_strays(Feeder& feeder);
-    void conclude(Feeder& feeder);
-    [[nodiscard]] std::byte* buffer(std::int64_t round) const;
+    /// For the aggregator of `partition`. With two landing places the next message can come while one waits for its
+    /// buffer. `context` must outlive this.
+    Inbox(Context const& context, std::size_t partition, std::size_t places);
+    /// True if `feeder`'s message can be dealt with now.
+    [[nodiscard]] virtual bool may_unload(Feeder const& feeder) const = 0;
+    /// Deals with `feeder`'s message, whose entries are `entries`; what is `awaited` then comes later.
+    virtual void unload(Feeder& feeder, std::span<std::byte const> entries, Landing const& landing) = 0;
+    /// ready() may have changed.
+    virtual void note_ready() = 0;
+    /// Deals with messages other than those of the senders. True if there was one.
+    virtual bool pump_others() { return false; }
+    /// Reads the heading of a message, which tells which rounds its node has nothing in.
+    static void look(Feeder& feeder, Landing const& landing);
+    void open(Feeder& feeder, Landing const& landing);
 
-    Place place_;
-    Work const* work_;
+    Context const& context_;
     std::size_t partition_;
-    Place_pieces place_pieces_;
+    std::size_t places_;
     std::vector<Feeder> feeders_;
-    std::vector<Stray> strays_;
-    std::size_t strays_due_ = 0;  ///< announced and not yet here
+
+private:
+    void expect(Feeder& feeder, std::size_t place);
+    void conclude(Feeder& feeder);
+
+    bool changed_ = false;  ///< something that ready() depends on
 };
 
 }  // namespace tapioca::engine

@@ -1,6 +1,8 @@
 // Net: what a run needs to cross nodes. There is none on one node.
 #pragma once
 
+#include <functional>
+
 #include "comm/messages.hpp"
 #include "comm/window.hpp"
 
@@ -8,13 +10,11 @@ namespace tapioca::engine {
 
 struct Net {
     comm::Messages* messages = nullptr;
-    comm::Window* window = nullptr;    ///< over the node's buffers; only if windows were made
-    comm::Reduction* tally = nullptr;  ///< what the ranks say of the step as it begins: Tally
+    comm::Window* window = nullptr;  ///< over the node's buffers; open for one-sided transport only
     int node = 0;
+    std::function<bool()> all_began;  ///< every rank has begun the step; lets MPI get on
+    std::function<bool()> spoiled;    ///< and some rank's input is bad; known once all have begun
 };
-
-/// Places in the tally.
-enum Tally : std::size_t { says_write, says_read, says_spoiled, tally_size };
 
 /// Tags: one for each kind of message, which arrive in the order of their rounds.
 enum Tag : int {

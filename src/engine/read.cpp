@@ -12,22 +12,20 @@ namespace {
 
 class ReadRun final : public Run {
 public:
-    ReadRun(Place const& place, Work work)
-        : place_(place),
-          work_(std::move(work)),
-          slots_(static_cast<std::uint64_t>(work_.route->aggregators * work_.route->buffers)),
-          begin_(work_.tickets.read),
-          end_(begin_ + static_cast<std::uint64_t>(work_.schedule.partitions[0].rounds)),
-          received_(work_.variables, 0)
+    explicit ReadRun(Context context)
+        : context_(std::move(context)),
+          slots_(static_cast<std::uint64_t>(context_.route->aggregators * context_.route->buffers)),
+          begin_(context_.tickets.read),
+          end_(begin_ + static_cast<std::uint64_t>(context_.schedule.partitions[0].rounds)),
+          received_(context_.variables, 0)
     {
-        auto const& readers = work_.route->ranks;
-        main_.status = work_.target_status;
-        reader_ = std::find(readers.begin(), readers.end(), place_.rank) != readers.end();
-        if (!work_.spoiled)
-            for (auto const& track : work_.tracks) cursors_.emplace_back(*track.layout);
+        auto const& readers = context_.route->ranks;
+        main_.status = context_.target_status;
+        reader_ = std::find(readers.begin(), readers.end(), context_.rank) != readers.end();
+        for (auto const& track : context_.tracks) cursors_.emplace_back(*track.layout);
         publish();
         // One thread reads ahead while the application computes.
-        if (work_.threaded && place_.rank == readers.front()) place_.worker->start([this] { read_ahead(); });
+        if (context_.threaded && context_.rank == readers.front()) context_.worker->start([this] { read_ahead(); });
     }
     ReadRun(ReadRun const&) = delete;
     ReadRun& operator=(ReadRun const&) = delete;
@@ -42,8 +40,8 @@ public:
                 return false;
         }
         while (helping && pull(main_)) {}  // a reader stays for the ranks that may not read themselves
-        return !reader_ || place_.exchange->claimed().load(std::memory_order_relaxed) >= end_ ||
-               place_.exchange->least_consumed() >= end_;
+        return !reader_ || context_.exchange->claimed().load(std::memory_order_relaxed) >= end_ ||
+               context_.exchange->least_consumed() >= end_;
     }
 
     core::Status settle() override
@@ -77,7 +75,7 @@ private:
     void stop_worker()
     {
         abandoned_.store(true, std::memory_order_relaxed);
-        place_.worker->wait();
+        context_.worker->wait();
     }
 
     [[nodiscard]] std::int64_t round(std::uint64_t ticket) const { return static_cast<std::int64_t>(ticket - begin_); }
@@ -87,11 +85,11 @@ private:
     }
     [[nodiscard]] std::byte* buffer(std::uint64_t ticket) const
     {
-        return place_.buffer(*work_.site, 0, 0) + slot(ticket) * work_.route->round_bytes;
+        return context_.buffer(0, 0) + slot(ticket) * context_.route->round_bytes;
     }
     [[nodiscard]] bool ready(std::uint64_t ticket) const
     {
-        return place_.exchange->block(slot(ticket)).ready.load(std::memory_order_acquire) == ticket + 1;
+        return context_.exchange->block(slot(ticket)).ready.load(std::memory_order_acquire) == ticket + 1;
     }
 
     /// Finds the next block this rank needs and says that it is done with all before it.
@@ -101,20 +99,20 @@ private:
         for (auto const& cursor : cursors_) position = std::min(position, cursor.position());
         next_ = position == pattern::no_offset
                     ? end_
-                    : begin_ + static_cast<std::uint64_t>(work_.schedule.round_of(0, position + work_.base));
-        place_.exchange->set_consumed(next_);
+                    : begin_ + static_cast<std::uint64_t>(context_.schedule.round_of(0, position + context_.base));
+        context_.exchange->set_consumed(next_);
     }
 
     /// Copies this rank's part out of a block.
     void take(std::uint64_t ticket)
     {
         Stopwatch const watch(copying_);
-        auto const begin = work_.schedule.round_begin(0, round(ticket)) - work_.base;
-        auto const end = work_.schedule.round_end(0, round(ticket)) - work_.base;
+        auto const begin = context_.schedule.round_begin(0, round(ticket)) - context_.base;
+        auto const end = context_.schedule.round_end(0, round(ticket)) - context_.base;
         auto const valid =
-            static_cast<std::int64_t>(place_.exchange->block(slot(ticket)).valid.load(std::memory_order_relaxed));
+            static_cast<std::int64_t>(context_.exchange->block(slot(ticket)).valid.load(std::memory_order_relaxed));
         for (std::size_t t = 0; t < cursors_.size(); ++t) {
-            auto const& track = work_.tracks[t];
+            auto const& track = context_.tracks[t];
             for (pattern::Run run; cursors_[t].next(begin + valid, run);) {
                 copy_out(buffer(ticket), begin, run, track.data);
                 received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
@@ -129,33 +127,33 @@ private:
     {
         if (!reader_) return false;
         for (;;) {
-            auto const consumed = place_.exchange->least_consumed();
-            auto const ticket = std::max(place_.exchange->claimed().load(std::memory_order_relaxed), consumed);
+            auto const consumed = context_.exchange->least_consumed();
+            auto const ticket = std::max(context_.exchange->claimed().load(std::memory_order_relaxed), consumed);
             if (ticket >= end_) return false;
             if (ticket >= begin_ + slots_ && consumed + slots_ <= ticket) return false;
-            auto& block = place_.exchange->block(slot(ticket));
+            auto& block = context_.exchange->block(slot(ticket));
             auto holder = block.holder.load(std::memory_order_acquire);
             if (holder <= ticket) {
                 // A block that nobody needs is passed over, though a slow reader may still be filling its buffer.
                 if (block.ready.load(std::memory_order_acquire) != holder) return false;
                 if (!block.holder.compare_exchange_strong(holder, ticket + 1, std::memory_order_acq_rel)) continue;
-                place_.exchange->raise_claimed(ticket + 1);
+                context_.exchange->raise_claimed(ticket + 1);
                 fetch(ticket, puller);
                 return true;
             }
-            place_.exchange->raise_claimed(ticket + 1);  // somebody has it, and has not said so yet
+            context_.exchange->raise_claimed(ticket + 1);  // somebody has it, and has not said so yet
         }
     }
 
     void fetch(std::uint64_t ticket, Puller& puller)
     {
         Stopwatch const watch(puller.times.draining);
-        auto const begin = work_.schedule.round_begin(0, round(ticket));
-        auto const bytes = static_cast<std::size_t>(work_.schedule.round_end(0, round(ticket)) - begin);
+        auto const begin = context_.schedule.round_begin(0, round(ticket));
+        auto const bytes = static_cast<std::size_t>(context_.schedule.round_end(0, round(ticket)) - begin);
         core::Result<std::uint64_t> got = 0;  // whoever could not open the file hands out empty blocks
-        if (work_.target) got = work_.target->read(begin, std::span(buffer(ticket), bytes));
+        if (context_.target) got = context_.target->read(begin, std::span(buffer(ticket), bytes));
         if (!got) core::keep_first(puller.status, tl::unexpected(got.error()));
-        auto& block = place_.exchange->block(slot(ticket));
+        auto& block = context_.exchange->block(slot(ticket));
         block.valid.store(got.value_or(0), std::memory_order_relaxed);
         block.ready.store(ticket + 1, std::memory_order_release);
         pulled_bytes_.fetch_add(got.value_or(0), std::memory_order_relaxed);
@@ -167,7 +165,7 @@ private:
     {
         Backoff backoff(true);
         while (!abandoned_.load(std::memory_order_relaxed) &&
-               place_.exchange->claimed().load(std::memory_order_relaxed) < end_) {
+               context_.exchange->claimed().load(std::memory_order_relaxed) < end_) {
             if (pull(ahead_))
                 backoff = Backoff(true);
             else
@@ -175,8 +173,7 @@ private:
         }
     }
 
-    Place place_;
-    Work work_;
+    Context context_;
     std::uint64_t slots_;
     std::uint64_t begin_;  ///< tickets of this step's blocks
     std::uint64_t end_;
@@ -193,9 +190,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Run> start_read(Place const& place, Work work)
+std::unique_ptr<Run> start_read(Context context)
 {
-    return std::make_unique<ReadRun>(place, std::move(work));
+    return std::make_unique<ReadRun>(std::move(context));
 }
 
 }  // namespace tapioca::engine

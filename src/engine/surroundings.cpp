@@ -139,6 +139,77 @@ core::Result<machine::PlatformText> spread(comm::Team const& team, std::string c
     return file;
 }
 
+/// What the first rank of each node finds there, on all ranks; or the failure of one. Collective.
+core::Result<std::vector<Node>> look_everywhere(comm::Team const& team,
+                                                std::vector<machine::TierTraits> const& described,
+                                                std::string const& wish)
+{
+    core::Status local;
+    std::string mine;
+    if (team.node_rank() == 0) {
+        auto const node = look_here(described, wish);
+        if (node)
+            mine = pack(*node);
+        else
+            local = tl::unexpected(node.error());
+    }
+    if (auto const agreed = comm::agree(team.all(), local); !agreed) return tl::unexpected(agreed.error());
+    std::vector<Node> nodes;
+    for (auto const& text : team.gather_texts(mine)) nodes.push_back(unpack(text));
+    return nodes;
+}
+
+/// The machine's node of each of the team's; of a machine that nobody described, what the hosts' names and Slurm tell.
+/// Collective.
+core::Result<std::vector<int>> locate(comm::Team const& team, std::vector<Node> const& nodes, machine::Machine& machine)
+{
+    bool const pretended = team.ranks_per_node() > 0;
+    std::vector<std::string> hosts;
+    std::vector<std::string> addresses;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        hosts.push_back(pretended ? fmt::format("{}-{}", nodes[i].host, i) : nodes[i].host);
+        if (!pretended && !nodes[i].address.empty()) addresses.push_back(nodes[i].address);
+    }
+    if (!machine.topology) {
+        if (addresses.size() != hosts.size()) addresses.clear();
+        auto const conf = comm::broadcast(team.all(), team.rank() == 0 && !pretended ? slurm_topology() : "");
+        auto described = machine::describe_hosts(hosts, addresses, conf);
+        if (!described) return tl::unexpected(described.error());
+        machine = std::move(*described);
+    }
+    if (pretended) machine.hosts.clear();
+    return machine::find_hosts(machine, hosts);
+}
+
+/// How much of each of the machine's tiers every node has.
+std::vector<std::vector<std::uint64_t>> free_bytes(std::vector<Node>& nodes, machine::Machine const& machine,
+                                                   bool pretended)
+{
+    std::vector<std::vector<std::uint64_t>> result;
+    for (auto& node : nodes) {
+        std::vector<std::uint64_t> free;
+        for (auto const& tier : machine.tiers) {
+            auto const* const here = named(node.tiers, tier.name);
+            free.push_back(here ? static_cast<std::uint64_t>(here->capacity_bytes.value) : 0);
+        }
+        result.push_back(std::move(free));
+    }
+    // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
+    // By what all ranks know alike: they must come to the same plan.
+    std::map<std::string, std::uint64_t> nodes_of;
+    for (auto const& node : nodes) ++nodes_of[node.host];
+    std::uint64_t per_machine = 1;
+    if (pretended)
+        for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
+    for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
+        if (!machine::is_ordinary(machine.tiers[tier])) continue;
+        auto least = result[0][tier];
+        for (auto const& free : result) least = std::min(least, free[tier]);
+        for (auto& free : result) free[tier] = least / per_machine;
+    }
+    return result;
+}
+
 }  // namespace
 
 bool Surroundings::Tier::holds(std::vector<std::uint64_t> const& needed) const
@@ -158,72 +229,41 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
         if (!parsed) return tl::unexpected(parsed.error());
         machine = std::move(*parsed);
     }
-
-    core::Status local;
-    std::string mine;
-    if (team.node_rank() == 0) {
-        auto const node = look_here(machine.tiers, wish.tier);
-        if (node)
-            mine = pack(*node);
-        else
-            local = tl::unexpected(node.error());
-    }
-    if (auto const agreed = comm::agree(team.all(), local); !agreed) return tl::unexpected(agreed.error());
-    std::vector<Node> nodes;
-    for (auto const& text : team.gather_texts(mine)) nodes.push_back(unpack(text));
-
-    bool const pretended = team.ranks_per_node() > 0;
-    std::vector<std::string> hosts;
-    std::vector<std::string> addresses;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        hosts.push_back(pretended ? fmt::format("{}-{}", nodes[i].host, i) : nodes[i].host);
-        if (!pretended && !nodes[i].address.empty()) addresses.push_back(nodes[i].address);
-    }
-    if (!machine.topology) {
-        if (addresses.size() != hosts.size()) addresses.clear();
-        auto const conf = comm::broadcast(team.all(), team.rank() == 0 && !pretended ? slurm_topology() : "");
-        auto described = machine::describe_hosts(hosts, addresses, conf);
-        if (!described) return tl::unexpected(described.error());
-        machine = std::move(*described);
-    }
-    if (pretended) machine.hosts.clear();
-    auto where = machine::find_hosts(machine, hosts);
+    auto nodes = look_everywhere(team, machine.tiers, wish.tier);
+    if (!nodes) return tl::unexpected(nodes.error());
+    auto where = locate(team, *nodes, machine);
     if (!where) return tl::unexpected(where.error());
 
     Surroundings result;
     result.where = std::move(*where);
     machine.tiers.clear();
-    for (auto const& node : nodes)
+    for (auto const& node : *nodes)
         for (auto const& tier : node.tiers)
             if (!named(machine.tiers, tier.name)) machine.tiers.push_back(tier);
-    for (auto& node : nodes) {
-        std::vector<std::uint64_t> free;
-        for (auto const& tier : machine.tiers) {
-            auto const* const here = named(node.tiers, tier.name);
-            free.push_back(here ? static_cast<std::uint64_t>(here->capacity_bytes.value) : 0);
-        }
-        result.free_bytes.push_back(std::move(free));
-    }
-    // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
-    // By what all ranks know alike: they must come to the same plan.
-    std::map<std::string, std::uint64_t> nodes_of;
-    for (auto const& node : nodes) ++nodes_of[node.host];
-    std::uint64_t per_machine = 1;
-    if (pretended)
-        for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
-    for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
-        if (machine.tiers[tier].kind != "dram") continue;
-        auto least = result.free_bytes[0][tier];
-        for (auto const& free : result.free_bytes) least = std::min(least, free[tier]);
-        for (auto& free : result.free_bytes) free[tier] = least / per_machine;
-    }
-    auto& here = nodes[static_cast<std::size_t>(team.my_node())].tiers;
+    result.free_bytes = free_bytes(*nodes, machine, team.ranks_per_node() > 0);
+    auto& here = (*nodes)[static_cast<std::size_t>(team.my_node())].tiers;
     for (auto const& tier : machine.tiers) {
         auto const* const own = named(here, tier.name);
         result.tiers.push_back({own ? std::optional(*own) : std::nullopt, {}, {}});
     }
     result.machine = std::make_shared<machine::Machine const>(std::move(machine));
     return result;
+}
+
+std::shared_ptr<Surroundings> Discovery::known(Wish const& wish) const
+{
+    for (auto const& [known, around] : known_)
+        if (known == wish) return around;
+    return nullptr;
+}
+
+core::Result<std::shared_ptr<Surroundings>> Discovery::look_around(Wish const& wish)
+{
+    agreement_.meet();
+    auto found = engine::look_around(team_, wish);
+    if (!found) return tl::unexpected(found.error());
+    known_.emplace_back(wish, std::make_shared<Surroundings>(std::move(*found)));
+    return known_.back().second;
 }
 
 }  // namespace tapioca::engine

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/team.hpp"
 #include "core/result.hpp"
+#include "engine/agreement.hpp"
 #include "machine/machine.hpp"
 
 namespace tapioca::engine {
@@ -35,5 +37,24 @@ struct Wish {
 
 /// Collective over the team. The first rank of each node looks; rank 0 reads the platform file.
 core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish);
+
+/// What the ranks of a communicator have found out so far, wish by wish: a few at most.
+class Discovery {
+public:
+    /// Both must outlive this.
+    Discovery(comm::Team const& team, Agreement& agreement) : team_(team), agreement_(agreement) {}
+    Discovery(Discovery const&) = delete;
+    Discovery& operator=(Discovery const&) = delete;
+
+    /// What was found out for that wish, or null. The same on all ranks.
+    [[nodiscard]] std::shared_ptr<Surroundings> known(Wish const& wish) const;
+    /// Finds out about the machine. Collective.
+    core::Result<std::shared_ptr<Surroundings>> look_around(Wish const& wish);
+
+private:
+    comm::Team const& team_;
+    Agreement& agreement_;
+    std::vector<std::pair<Wish, std::shared_ptr<Surroundings>>> known_;
+};
 
 }  // namespace tapioca::engine

@@ -1,12 +1,14 @@
 #include "mpiio/originals.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <link.h>
 #include <unistd.h>
+
+#include "core/warn.hpp"
 
 namespace tapioca::mpiio {
 
@@ -80,10 +82,9 @@ int look_for_foreign(dl_phdr_info* info, std::size_t /*bytes*/, void* found)
     bool found = false;
     ::dl_iterate_phdr(look_for_foreign, &found);
     if (!found) return;
-    std::fprintf(stderr,
-                 "tapioca: this libtapioca_mpiio.so is built for %s, the program uses %s: preload the one built for "
-                 "that MPI\n",
-                 mine, other);
+    core::warn(
+        fmt::format("this libtapioca_mpiio.so is built for {}, the program uses {}: preload the one built for that MPI",
+                    mine, other));
     std::_Exit(2);
 }
 

@@ -1,14 +1,20 @@
-// Part: this rank's part in a request, for the files that OpenFile is spread over.
+// Part: this rank's part in a request, as bytes in the file and in memory.
 #pragma once
 
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "mpiio/open_file.hpp"
+#include "mpiio/request.hpp"
+#include "mpiio/view.hpp"
+#include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
 
-struct OpenFile::Part {
+struct Part {
     std::string obstacle;  ///< why this rank cannot take part
     std::int64_t bytes = 0;
     MPI_Offset offset = 0;   ///< in etypes
@@ -18,8 +24,16 @@ struct OpenFile::Part {
     std::unique_ptr<std::byte[]> packed;  ///< where the memory has gaps
     std::byte* data = nullptr;            ///< the bytes, packed
 
+    /// Before a write: gathers the request's bytes, where they have gaps.
+    void pack(Request const& request) const;
+    /// After a read of so many bytes: puts them into the request's buffer, where that has gaps.
+    void unpack(Request const& request, std::int64_t count) const;
     /// Where the individual pointer stands after it.
     [[nodiscard]] MPI_Offset next(std::int64_t etype_bytes) const { return offset + bytes / etype_bytes; }
 };
+
+/// Whatever is wrong with the arguments is left for the MPI library to say. `comm`: the file's channel's, or none if it
+/// has not got one yet. Local. Throws if there is no memory for it.
+Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm comm);
 
 }  // namespace tapioca::mpiio

@@ -1,10 +1,9 @@
-// Independent reads of a staged file: what is in the file, and over it what this node's ranks have in their logs.
+// Staged: independent reads: what is in the file, and over it what this node's ranks have in their logs.
 #include <algorithm>
 #include <vector>
 
-#include "api/c_face.hpp"
-#include "mpiio/originals.hpp"
-#include "mpiio/part.hpp"
+#include "mpiio/error_class.hpp"
+#include "mpiio/handle.hpp"
 
 namespace tapioca::mpiio {
 
@@ -93,38 +92,38 @@ private:
 }  // namespace
 
 /// Whether a read might find something else, or end elsewhere, without the logs of this node. Local.
-bool OpenFile::concerns_log(Part const& part)
+bool Staged::concerns(Part const& part)
 {
     if (!part.obstacle.empty() || part.bytes == 0) return false;
     auto const range = staging().stage().range();
     if (part.access.origin >= range.end) return false;
     if (part.end > range.begin) return true;
-    auto* const target = logged().target();
+    auto* const target = file().target();
     auto const size = target ? target->size().value_or(0) : 0;
     return part.end > static_cast<std::int64_t>(size);
 }
 
-/// An independent read: passed on, unless a log of this node has to do with it, which `owner` knows. Local.
-/// @pre the owner's log is there, and locked
-Outcome OpenFile::read_over(Request const& request, OpenFile& owner)
+/// An independent read through this log's own handle or another one of the file: passed on, unless a log of this node
+/// has to do with it. Local. @pre the log is there, and locked
+Outcome Staged::read_over(Handle& through, Request const& request)
 {
-    auto part = look_at(request);
-    auto const found = owner.concerns_log(part) ? variable_of(part) : std::nullopt;
+    auto part = through.look_at(request);
+    auto const found = concerns(part) ? variable_of(part) : std::nullopt;
     if (!found && !part.obstacle.empty()) {
-        calls_.passed(request.call, part.obstacle);
-        auto const status = owner.staging().hand_over(stage::Stage::Next::read, false);
-        return {!status, status ? MPI_SUCCESS : class_of(status.error().code, status.error().sys_errno), 0};
+        through.calls().passed(request.call, part.obstacle);
+        auto const status = staging().hand_over(stage::Stage::Next::read, false);
+        return {!status, class_of(status), 0};
     }
     if (!found) {
-        calls_.passed(request.call);
+        through.calls().passed(request.call);
         return {};
     }
     try {
-        auto const read = owner.read_pieces(*found, part);
-        if (!read) return {true, class_of(read.error().code, read.error().sys_errno), 0};
-        if (part.packed) pattern::unpack(part.memory, static_cast<std::byte*>(request.buffer), 0, *read, part.data);
-        calls_.served(request.call);
-        move_pointer(request, part);
+        auto const read = read_pieces(*found, part);
+        if (!read) return {true, class_of(read.error()), 0};
+        part.unpack(request, *read);
+        through.calls().served(request.call);
+        through.move_pointer(request, part);
         return {true, MPI_SUCCESS, *read};
     } catch (std::exception const&) {
         return {true, MPI_ERR_NO_MEM, 0};
@@ -132,10 +131,10 @@ Outcome OpenFile::read_over(Request const& request, OpenFile& owner)
 }
 
 /// How many bytes there are. Local.
-core::Result<std::int64_t> OpenFile::read_pieces(Recent::Found const& found, Part const& part)
+core::Result<std::int64_t> Staged::read_pieces(Recent::Found const& found, Part const& part)
 {
-    auto* const target = logged().target();
-    if (!target) return tl::unexpected(logged().target_status().error());
+    auto* const target = file().target();
+    if (!target) return tl::unexpected(file().target_status().error());
     auto const in_file = target->size();
     if (!in_file) return tl::unexpected(in_file.error());
     auto const size = static_cast<std::int64_t>(*in_file);

@@ -40,12 +40,10 @@ private:
 template <class Visit>
 void each_piece(Recent::Found const& found, Visit const& visit)
 {
-    for (auto const& layout : found.variable.layouts()) {
-        pattern::Cursor cursor(layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-            for (std::int64_t i = 0; i < run.count; ++i)
-                visit(found.shift + run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
-    }
+    auto const shifted = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+        visit(found.shift + offset, length, place);
+    };
+    for (auto const& layout : found.variable.layouts()) pattern::each_piece(layout, shifted);
 }
 
 }  // namespace tapioca::mpiio

@@ -85,4 +85,21 @@ private:
     std::int64_t position_ = no_offset;
 };
 
+/// Calls visit(offset, length, place in the buffer) for every piece of a run, in order.
+template <class Visit>
+void each_piece(Run const& run, Visit const& visit)
+{
+    for (std::int64_t i = 0; i < run.count; ++i)
+        visit(run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
+}
+
+/// The same for every piece of a layout, or of its bytes [begin, end).
+template <class Visit>
+void each_piece(Layout const& layout, Visit const& visit, std::int64_t begin = 0, std::int64_t end = no_offset)
+{
+    Cursor cursor(layout);
+    if (begin > 0) cursor.seek(begin);
+    for (Run run; cursor.next(end, run);) each_piece(run, visit);
+}
+
 }  // namespace tapioca::pattern

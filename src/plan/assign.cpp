@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -12,7 +11,7 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
-#include "plan/election.hpp"
+#include "plan/prices.hpp"
 
 namespace tapioca::plan {
 
@@ -23,99 +22,6 @@ constexpr int most_passes = 16;
 constexpr std::size_t rivals_shown = 3;
 
 using core::index;
-
-/// A partition on a node, with the score of its bid: on the best of the node's tiers.
-struct Guest {
-    std::size_t partition;
-    double score;
-};
-
-/// What the aggregators of a node cost together. The dearest pays the least surcharge, and has the first choice of
-/// tiers.
-class Prices {
-public:
-    explicit Prices(Election const& election) : election_(election), model_(election.costs())
-    {
-        for (int node = 0; node < static_cast<int>(election.where.size()); ++node) {
-            auto const room = std::min(index(election.fit_on(node)), election.partitions.size());
-            bool tight = false;
-            for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)
-                tight = tight || (election.fit_on(node, tier) > 0 && election.fit_on(node, tier) < room);
-            room_.push_back(room);
-            tight_.push_back(tight);
-        }
-    }
-
-    [[nodiscard]] std::size_t room(int node) const { return room_[index(node)]; }
-
-    struct Place {
-        std::size_t partition, tier;
-        double score;
-        Cost cost;
-    };
-    /// A tier may be full before all that the node may take have a place.
-    [[nodiscard]] bool tight(int node) const { return tight_[index(node)]; }
-    /// Where each guest comes to lie. `tier` and `cost` only if the node is tight().
-    [[nodiscard]] std::vector<Place> places(int node, std::vector<Guest> guests) const
-    {
-        std::sort(guests.begin(), guests.end(), [](auto const& a, auto const& b) {
-            return std::pair(-a.score, a.partition) < std::pair(-b.score, b.partition);
-        });
-        std::vector<Place> result;
-        result.reserve(guests.size());
-        for (auto const& guest : guests) result.push_back({guest.partition, 0, guest.score, {}});
-        if (!tight(node)) return result;
-        std::vector<std::uint64_t> left;
-        for (std::size_t tier = 0; tier < election_.machine->tiers.size(); ++tier)
-            left.push_back(election_.fit_on(node, tier));
-        for (auto& place : result) {
-            auto const& costs = costs_of(place.partition, node);
-            place.tier = left.size();
-            for (std::size_t tier = 0; tier < left.size(); ++tier)
-                if (left[tier] > 0 && (place.tier == left.size() || costs[tier].total_s < place.cost.total_s)) {
-                    place.tier = tier;
-                    place.cost = costs[tier];
-                }
-            --left[place.tier];  // there is one: nobody is let in without room
-            if (by_cost(election_.strategy)) place.score = place.cost.total_s;
-        }
-        return result;
-    }
-    [[nodiscard]] double total(int node, std::vector<Guest> const& guests) const
-    {
-        if (guests.empty()) return 0;
-        if (guests.size() == 1) return guests[0].score;  // has the best tier
-        scores_.clear();
-        if (tight(node)) {
-            for (auto const& place : places(node, guests)) scores_.push_back(place.score);
-        } else {
-            for (auto const& guest : guests) scores_.push_back(guest.score);
-            std::sort(scores_.begin(), scores_.end(), std::greater<>());
-        }
-        while (factors_.size() < scores_.size()) factors_.push_back(surcharge(election_.strategy, factors_.size()));
-        return std::inner_product(scores_.begin(), scores_.end(), factors_.begin(), 0.0);
-    }
-
-private:
-    std::vector<Cost> const& costs_of(std::size_t partition, int node) const
-    {
-        auto& costs = costs_[{partition, node}];
-        if (!costs.empty()) return costs;
-        auto const sources = election_.sources(partition);
-        for (std::size_t tier = 0; tier < election_.machine->tiers.size(); ++tier)
-            costs.push_back(
-                model_.cost(sources, election_.where[index(node)], tier, election_.partitions[partition].rounds));
-        return costs;
-    }
-
-    Election const& election_;
-    CostModel model_;
-    std::vector<std::size_t> room_;
-    std::vector<bool> tight_;
-    mutable std::map<std::pair<std::size_t, int>, std::vector<Cost>> costs_;
-    mutable std::vector<double> scores_;   // of one call; a search asks often
-    mutable std::vector<double> factors_;  // surcharges
-};
 
 class Assignment {
 public:
@@ -387,7 +293,7 @@ double total_score(Election const& election, std::vector<Seat> const& seats)
     double total = 0;
     for (auto& scores : nodes) {
         std::sort(scores.begin(), scores.end(), std::greater<>());
-        for (std::size_t i = 0; i < scores.size(); ++i) total += scores[i] * surcharge(election.strategy, i);
+        for (std::size_t i = 0; i < scores.size(); ++i) total += scores[i] * election.strategy->surcharge(i);
     }
     return total;
 }

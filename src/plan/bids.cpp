@@ -1,6 +1,5 @@
 // What every node offers for every partition.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <tuple>
 #include <utility>
@@ -11,13 +10,6 @@
 namespace tapioca::plan {
 
 namespace {
-
-constexpr std::array<std::pair<std::string_view, Strategy>, 5> strategies = {
-    {{"SHORTEST_PATH", Strategy::shortest_path},
-     {"LONGEST_PATH", Strategy::longest_path},
-     {"TOPOLOGY_AWARE", Strategy::topology_aware},
-     {"CONTENTION_AWARE", Strategy::contention_aware},
-     {"RANK_ORDER", Strategy::rank_order}}};
 
 using core::index;
 
@@ -51,29 +43,12 @@ void unite(std::vector<machine::Source>& sources)
     if (!sources.empty()) sources.resize(kept + 1);
 }
 
-/// Hops that the path strategies count: to the file, or from all producers.
-std::vector<double> paths(Election const& election, std::size_t partition)
-{
-    auto const& machine = *election.machine;
-    std::vector<double> hops(machine.gateways.hops.begin(), machine.gateways.hops.end());
-    if (!hops.empty()) return hops;
-    std::vector<machine::Charge> const one_a_hop(machine.topology->levels().size(), {1, 0});
-    return machine.topology->costs(election.sources(partition), one_a_hop);
-}
-
-bool by_path(Strategy strategy)
-{
-    return strategy == Strategy::shortest_path || strategy == Strategy::longest_path;
-}
-
 /// Turns costs into bids under the election's strategy, for one partition.
 class Bidder {
 public:
-    Bidder(Election const& election, std::size_t partition) : election_(election), partition_(partition)
+    Bidder(Election const& election, std::size_t partition)
+        : election_(election), partition_(partition), score_(election.strategy->scorer(election, partition))
     {
-        if (!by_path(election.strategy)) return;
-        hops_ = paths(election, partition);
-        most_ = *std::max_element(hops_.begin(), hops_.end());
     }
 
     /// The better of `bid` and the node's offer on `tier`.
@@ -81,42 +56,16 @@ public:
     {
         if (election_.fit_on(node, tier) == 0) return;
         if (bid.node >= 0 && cost.total_s >= bid.cost.total_s) return;
-        bid = {score(node, cost), cost, draw(partition_, node), node, static_cast<std::int32_t>(tier)};
+        bid = {score_(node, cost), cost, draw(partition_, node), node, static_cast<std::int32_t>(tier)};
     }
 
 private:
-    [[nodiscard]] double score(int node, Cost const& cost) const
-    {
-        auto const nodes = static_cast<int>(election_.where.size());
-        switch (election_.strategy) {
-        case Strategy::shortest_path: return 1 + hops_[index(election_.where[index(node)])];
-        case Strategy::longest_path: return 1 + most_ - hops_[index(election_.where[index(node)])];
-        case Strategy::rank_order: return (node - static_cast<int>(partition_ % index(nodes)) + nodes) % nodes + 1;
-        case Strategy::topology_aware:
-        case Strategy::contention_aware: break;
-        }
-        return cost.total_s;
-    }
-
     Election const& election_;
     std::size_t partition_;
-    std::vector<double> hops_;
-    double most_ = 0;
+    Scorer score_;
 };
 
 }  // namespace
-
-std::optional<Strategy> strategy_named(std::string_view name)
-{
-    for (auto const& [known, strategy] : strategies)
-        if (known == name) return strategy;
-    return std::nullopt;
-}
-
-char const* name(Strategy strategy)
-{
-    return strategies[static_cast<std::size_t>(strategy)].first.data();
-}
 
 CostModel Election::costs() const
 {
@@ -211,26 +160,6 @@ void merge(std::span<Bid> kept, std::span<Bid const> others)
     std::vector<Bid> both(kept.size() + others.size());
     std::merge(kept.begin(), kept.end(), others.begin(), others.end(), both.begin(), before);
     std::copy_n(both.begin(), kept.size(), kept.begin());
-}
-
-bool by_cost(Strategy strategy)
-{
-    return strategy == Strategy::topology_aware || strategy == Strategy::contention_aware;
-}
-
-double surcharge(Strategy strategy, std::size_t number)
-{
-    auto const further = static_cast<double>(number);
-    switch (strategy) {
-    case Strategy::topology_aware: break;
-    case Strategy::contention_aware: return 1 + further;
-    case Strategy::shortest_path:
-    case Strategy::longest_path:
-    case Strategy::rank_order: return 1 + 1e6 * further;  // a second only when all have one
-    }
-    double factor = 1;  // not pow(), which may differ from processor to processor
-    for (std::size_t i = 0; i < number; ++i) factor *= 1.05;
-    return factor;
 }
 
 }  // namespace tapioca::plan

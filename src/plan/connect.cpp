@@ -3,6 +3,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -134,9 +135,11 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
 
 }  // namespace
 
-Strategy strategy_of(Job const& job)
+Strategy const& strategy_of(Job const& job)
 {
-    return strategy_named(job.options.strategy.value_or("CONTENTION_AWARE")).value();
+    auto const* const strategy = strategy_named(job.options.strategy.value_or(std::string(core::default_strategy)));
+    if (strategy == nullptr) throw std::invalid_argument("a strategy that the settings do not know");
+    return *strategy;
 }
 
 Model model_of(Job const& job)
@@ -169,7 +172,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     election.remote_storage = job.storage.remote;
     election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
     election.model = model_of(job);
-    election.strategy = strategy_of(job);
+    election.strategy = &strategy_of(job);
     for (auto const& ranks : nodes) election.seats.push_back(static_cast<int>(ranks.size()));
 
     auto const each = route.memory_per_aggregator();
@@ -264,7 +267,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
             seats = route->seats;
             room = route->memory_per_aggregator();
             for (auto const& seat : route->seats)
-                route->areas.push_back(job.machine->tiers[seat.tier].kind == "dram" ? 0 : seat.tier + 1);
+                route->areas.push_back(machine::is_ordinary(job.machine->tiers[seat.tier]) ? 0 : seat.tier + 1);
             bool const reading = route == &plan.read;
             auto const other = reading && plan.write.networked() ? plan::taken(job, plan.write, nodes, false) : Taken();
             if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, reading, other);

@@ -46,7 +46,7 @@ CostModel::CostModel(machine::Machine const& machine, Model model, bool remote_s
     : machine_(machine), model_(model), remote_storage_(remote_storage), memory_bandwidth_(unlimited)
 {
     for (auto const& tier : machine.tiers)
-        if (tier.kind == "dram") memory_bandwidth_ = tier.read_bandwidth.value;
+        if (machine::is_ordinary(tier)) memory_bandwidth_ = tier.read_bandwidth.value;
 }
 
 CostModel::Charges CostModel::charges(std::size_t tier, double rounds) const

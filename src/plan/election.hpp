@@ -10,20 +10,12 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/strategies.hpp"
 #include "plan/cost.hpp"
+#include "plan/strategy/strategy.hpp"
 #include "plan/weight.hpp"
 
 namespace tapioca::plan {
-
-enum class Strategy {
-    shortest_path,     ///< fewest hops to the file or, where that way is unknown, from the producers
-    longest_path,      ///< most
-    topology_aware,    ///< least cost; each further aggregator of a node counts 5 % more
-    contention_aware,  ///< least cost; the aggregators of a node share its link
-    rank_order,        ///< one a node, in the order of the nodes, and round again: what MPICH does
-};
-std::optional<Strategy> strategy_named(std::string_view name);
-char const* name(Strategy strategy);
 
 /// What is decided about; the same on every rank.
 struct Election {
@@ -43,7 +35,7 @@ struct Election {
     std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
     bool remote_storage = false;        ///< data leaves the node also on its way to the file
     Model model = Model::pipelined;
-    Strategy strategy = Strategy::contention_aware;
+    Strategy const* strategy = strategy_named(core::default_strategy);
 
     [[nodiscard]] CostModel costs() const;
     /// Who has data in a partition, by the machine's nodes, each once. Made when asked for: all lists together grow
@@ -97,9 +89,5 @@ std::vector<std::string> notes_on(Election const& election, std::vector<Seat> co
 
 /// What assign() makes small: every aggregator's score, with its node's surcharges.
 double total_score(Election const& election, std::vector<Seat> const& seats);
-/// True if the score is the cost.
-bool by_cost(Strategy strategy);
-/// The factor on the score of a node's `number`-th aggregator, from 0.
-double surcharge(Strategy strategy, std::size_t number);
 
 }  // namespace tapioca::plan

@@ -109,7 +109,7 @@ std::string describe(char const* verb, Job const& job, Route const& route, Route
 
 std::vector<std::string> Route::tiers(Job const& job) const
 {
-    if (seats.empty() || !job.machine) return {"dram"};
+    if (seats.empty() || !job.machine) return {machine::ordinary_memory().name};
     std::vector<std::pair<int, std::size_t>> count;
     for (std::size_t tier = 0; tier < job.machine->tiers.size(); ++tier)
         count.emplace_back(-std::count_if(seats.begin(), seats.end(), [&](auto const& s) { return s.tier == tier; }),

@@ -265,7 +265,7 @@ std::uint64_t free_of(Job const& job)
     auto least = UINT64_MAX;
     for (std::size_t tier = 0; tier < job.machine->tiers.size(); ++tier)
         for (auto const& free : job.free_bytes)
-            if (job.machine->tiers[tier].kind == "dram") least = std::min(least, free[tier]);
+            if (machine::is_ordinary(job.machine->tiers[tier])) least = std::min(least, free[tier]);
     return least;
 }
 

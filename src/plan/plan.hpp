@@ -185,7 +185,7 @@ struct Schedule {
 Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t base);
 
 /// What the options ask for, or the default.
-Strategy strategy_of(Job const& job);
+Strategy const& strategy_of(Job const& job);
 Model model_of(Job const& job);
 
 /// Every aggregator's place, its cost and who else was considered, as a table. Empty if there was no choice.

@@ -6,7 +6,7 @@ namespace tapioca::plan {
 
 namespace {
 
-constexpr std::size_t short_list = std::size_t{1} << 16;
+constexpr std::size_t few_weights = std::size_t{1} << 16;
 
 bool alike(std::uint64_t a, std::uint64_t b, bool exactly)
 {
@@ -24,7 +24,7 @@ std::uint64_t Weight::bytes_in(std::size_t partition) const
 
 std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Weight> const& partitions, std::size_t nodes)
 {
-    bool const exactly = nodes * partitions.size() <= short_list;
+    bool const exactly = nodes * partitions.size() <= few_weights;
     std::vector<Weight> weights;
     std::uint64_t first = 0;  // of the weight that is being put together
     for (std::size_t p = 0; p < partitions.size(); ++p) {

@@ -44,7 +44,4 @@ Pairs read_environment();
 std::string pack(Settings const& settings);
 Settings unpack(std::string_view text);
 
-/// The table as text, for --help and the documentation.
-std::string help();
-
 }  // namespace tapioca::settings

@@ -232,11 +232,10 @@ bool Agent::drain(std::int64_t number, Block& block)
         auto const* const data =
             request && !request->stored() && !void_by_now ? source.data_of(request->note) : nullptr;
         if (!data) return false;  // the flush knows what to do
-        pattern::Cursor cursor(request->layout);
-        cursor.seek(begin);
-        for (pattern::Run run; cursor.next(end, run);)
-            for (std::int64_t i = 0; i < run.count; ++i)
-                merge.add(run.offset + i * run.stride, run.length, data + run.buffer + i * run.buffer_stride);
+        auto const add = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+            merge.add(offset, length, data + place);
+        };
+        pattern::each_piece(request->layout, add, begin, end);
     }
     auto const merged = merge.finish();
     if (merged.bytes != wish_.block_bytes) return false;

@@ -334,13 +334,10 @@ std::vector<Claim> Content::claims(std::int64_t begin, std::int64_t end)
     each(0, UINT64_MAX - 1, [&](auto bytes, Entry const& entry, Stream const& stream, std::byte const*) {
         auto const request = decode(bytes, stream.log->image->seed());
         if (!request) return;
-        pattern::Cursor cursor(request->layout);
-        cursor.seek(begin);
-        for (pattern::Run run; cursor.next(end, run);)
-            for (std::int64_t i = 0; i < run.count; ++i) {
-                auto const at = run.offset + i * run.stride;
-                all.push_back({at, at + run.length, entry.epoch});
-            }
+        auto const claim = [&](std::int64_t at, std::int64_t length, std::int64_t /*place*/) {
+            all.push_back({at, at + length, entry.epoch});
+        };
+        pattern::each_piece(request->layout, claim, begin, end);
     });
     std::vector<Claim> visible;
     Covered covered;

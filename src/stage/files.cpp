@@ -71,17 +71,6 @@ bool is_job_directory(std::string const& directory)
            name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
 }
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept
-{
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-
-Descriptor::~Descriptor()
-{
-    if (fd_ >= 0) ::close(fd_);
-}
-
 Mapped::Mapped(Mapped&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0))
 {
@@ -252,36 +241,14 @@ bool is_held(Descriptor const& file)
     return ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-core::Result<std::uint64_t> size_of(int fd, std::string const& path)
-{
-    struct stat found = {};
-    if (::fstat(fd, &found) != 0) return core::fail_errno(errno, path);
-    return static_cast<std::uint64_t>(found.st_size);
-}
-
 core::Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes)
 {
-    while (!bytes.empty()) {
-        auto const done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return core::fail_errno(done < 0 ? errno : EIO, "writing the log");
-        offset += static_cast<std::uint64_t>(done);
-        bytes = bytes.subspan(static_cast<std::size_t>(done));
-    }
-    return {};
+    return core::write_all(fd, offset, bytes, "the log");
 }
 
 core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes)
 {
-    while (!bytes.empty()) {
-        auto const done = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return core::fail_errno(errno, "reading the log");
-        if (done == 0) return core::fail(Errc::io, "the log is damaged: it ends too early");
-        offset += static_cast<std::uint64_t>(done);
-        bytes = bytes.subspan(static_cast<std::size_t>(done));
-    }
-    return {};
+    return core::read_all(fd, offset, bytes, "the log");
 }
 
 Lock::Lock(std::string const& directory)

@@ -6,25 +6,13 @@
 #include <span>
 #include <string>
 
+#include "core/descriptor.hpp"
 #include "core/result.hpp"
 #include "stage/format.hpp"
 
 namespace tapioca::stage {
 
-/// An open descriptor.
-class Descriptor {
-public:
-    Descriptor() = default;
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-    [[nodiscard]] int get() const { return fd_; }
-    explicit operator bool() const { return fd_ >= 0; }
-
-private:
-    int fd_ = -1;
-};
+using core::Descriptor;
 
 /// A part of a file in memory.
 class Mapped {
@@ -88,7 +76,7 @@ bool hold_alone(Descriptor const& file);
 bool hold_for_certain(Descriptor const& file);
 /// Whether somebody holds it, through another descriptor.
 bool is_held(Descriptor const& file);
-core::Result<std::uint64_t> size_of(int fd, std::string const& path);
+using core::size_of;
 
 /// All of `bytes` at `offset`. Not a byte less.
 core::Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);

@@ -89,11 +89,9 @@ void Merge::sort()
 
 void Merge::break_up(Unit const& unit, std::vector<Piece>& pieces) const
 {
-    pattern::Cursor cursor(unit.layout);
-    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-        for (std::int64_t i = 0; i < run.count; ++i)
-            pieces.push_back({run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride, unit.order,
-                              unit.left_out});
+    pattern::each_piece(unit.layout, [&](std::int64_t offset, std::int64_t length, std::int64_t buffer) {
+        pieces.push_back({offset, length, buffer, unit.order, unit.left_out});
+    });
 }
 
 void Merge::emit(Merged& merged, std::int64_t offset, std::int64_t length, std::int64_t buffer)

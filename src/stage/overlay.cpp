@@ -4,21 +4,6 @@
 
 namespace tapioca::stage {
 
-namespace {
-
-/// Calls visit(offset, length, place in the buffer) for the layout's pieces of [begin, end).
-template <class Visit>
-void look_into(pattern::Layout const& layout, std::int64_t begin, std::int64_t end, Visit const& visit)
-{
-    pattern::Cursor cursor(layout);
-    cursor.seek(begin);
-    for (pattern::Run run; cursor.next(end, run);)
-        for (std::int64_t i = 0; i < run.count; ++i)
-            visit(run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
-}
-
-}  // namespace
-
 Overlay::Overlay(std::shared_ptr<Content> content)
     : content_(std::move(content)), batch_(content_->batch(0, UINT64_MAX - 1))
 {
@@ -35,17 +20,17 @@ void Overlay::look(std::int64_t begin, std::int64_t end, Visit const& visit) con
     // all pieces of the others, which may lie anywhere between them.
     auto const list = std::prev(layouts().end());
     auto at = std::partition_point(layouts().begin(), list, [&](auto const& layout) { return layout.end() <= begin; });
-    for (; at != list && at->base + at->entries.front().offset < end; ++at) look_into(*at, begin, end, give);
-    look_into(*list, begin, end, give);
+    for (; at != list && at->base + at->entries.front().offset < end; ++at) pattern::each_piece(*at, give, begin, end);
+    pattern::each_piece(*list, give, begin, end);
 }
 
 void Overlay::look_through(std::int64_t begin, std::int64_t end, Visit const& visit) const
 {
+    auto const give = [&](std::int64_t offset, std::int64_t length, std::int64_t /*place*/) {
+        visit(offset, length, nullptr);
+    };
     for (std::size_t i = 1; i < batch_.claims.size(); ++i)
-        for (auto const& layout : batch_.claims[i]->layouts())
-            look_into(layout, begin, end, [&](std::int64_t offset, std::int64_t length, std::int64_t /*place*/) {
-                visit(offset, length, nullptr);
-            });
+        for (auto const& layout : batch_.claims[i]->layouts()) pattern::each_piece(layout, give, begin, end);
 }
 
 }  // namespace tapioca::stage

@@ -274,10 +274,10 @@ bool StageReader::finished() const
 std::vector<StagedPiece> StageReader::pieces(StagedRequest const& request) const
 {
     std::vector<StagedPiece> pieces;
-    pattern::Cursor cursor(request.found->request.layout);
-    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
-        for (std::int64_t i = 0; i < run.count; ++i)
-            pieces.push_back({run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride});
+    pattern::each_piece(request.found->request.layout,
+                        [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+                            pieces.push_back({offset, length, place});
+                        });
     return pieces;
 }
 

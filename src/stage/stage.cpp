@@ -1,9 +1,9 @@
 #include "stage/stage.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "core/stopwatch.hpp"
 #include "stage/marker.hpp"
 
 namespace tapioca::stage {
@@ -25,19 +25,6 @@ std::int64_t end_of(pattern::Variable const& variable)
         if (layout.pieces() > 0) end = std::max(end, layout.end());
     return end;
 }
-
-/// Adds the seconds of its life to `total`.
-class Watch {
-public:
-    explicit Watch(double& total) : total_(total) {}
-    Watch(Watch const&) = delete;
-    Watch& operator=(Watch const&) = delete;
-    ~Watch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    double& total_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace
 
@@ -89,7 +76,7 @@ core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
 core::Status Stage::write(Write const& write)
 {
     if (write.variable.bytes() == 0) return {};
-    Watch const watch(totals.seconds);
+    core::Stopwatch const watch(totals.seconds);
     ++totals.requests;
     totals.bytes += write.variable.bytes();
     auto const epoch = enter(write.collective ? epoch_ : epoch_ + 1);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
 #include "target/target.hpp"
 
@@ -47,14 +48,10 @@ std::size_t sum(std::span<iovec const> vectors)
 
 class File final : public Target {
 public:
-    explicit File(int fd) : fd_(fd) {}
+    explicit File(core::Descriptor file) : fd_(file.release()) {}
     File(File const&) = delete;
     File& operator=(File const&) = delete;
-    ~File() override
-    {
-        (void)close();
-        if (scratch_ >= 0) ::close(scratch_);
-    }
+    ~File() override { (void)close(); }
 
     core::Status write(std::int64_t offset, std::span<iovec> vectors) override
     {
@@ -168,8 +165,8 @@ private:
     /// somebody truncates the file meanwhile, a call fails, and a plain store would end the process with SIGBUS.
     bool store(std::byte* mapped, std::span<Stretch const> stretches, std::byte const* bytes)
     {
-        if (scratch_ < 0) scratch_ = ::memfd_create("tapioca", MFD_CLOEXEC);
-        if (scratch_ < 0) return false;
+        if (!scratch_) scratch_ = core::Descriptor(::memfd_create("tapioca", MFD_CLOEXEC));
+        if (!scratch_) return false;
         constexpr std::size_t most_bytes = 1 << 20;
         std::array<iovec, most_vectors> sources;
         std::array<iovec, most_vectors> places;
@@ -185,9 +182,10 @@ private:
             }
             auto const vectors = static_cast<int>(count);
             auto const all = static_cast<ssize_t>(total);
-            if (core::uninterrupted([&] { return ::pwritev(scratch_, sources.data(), vectors, 0); }) != all)
+            if (core::uninterrupted([&] { return ::pwritev(scratch_.get(), sources.data(), vectors, 0); }) != all)
                 return false;
-            if (core::uninterrupted([&] { return ::preadv(scratch_, places.data(), vectors, 0); }) != all) return false;
+            if (core::uninterrupted([&] { return ::preadv(scratch_.get(), places.data(), vectors, 0); }) != all)
+                return false;
             stretches = stretches.subspan(count);
         }
         return true;
@@ -204,7 +202,7 @@ private:
 
     int fd_;
     std::shared_ptr<Changes> changes_;
-    int scratch_ = -1;  ///< see store()
+    core::Descriptor scratch_;  ///< see store()
 };
 
 class Discard final : public Target {
@@ -265,15 +263,13 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     int const flags = access == Access::create ? O_RDWR | O_CREAT : access == Access::update ? O_RDWR : O_RDONLY;
     // Reading a pipe would wait for who writes it, and all ranks with it.
     auto const open = [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666); };
-    int const fd = core::uninterrupted(open);
-    if (fd < 0) return core::fail_errno(errno, "opening");
+    core::Descriptor file(core::uninterrupted(open));
+    if (!file) return core::fail_errno(errno, "opening");
     struct stat found = {};
-    if (::fstat(fd, &found) == 0 && (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode))) {
-        ::close(fd);
+    if (::fstat(file.get(), &found) == 0 && (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode)))
         return core::fail_errno(ESPIPE, "opening");
-    }
-    (void)::fcntl(fd, F_SETFL, flags & O_ACCMODE);
-    return std::make_unique<File>(fd);
+    (void)::fcntl(file.get(), F_SETFL, flags & O_ACCMODE);
+    return std::make_unique<File>(std::move(file));
 }
 
 std::int64_t longest_file(int fd)
@@ -307,10 +303,9 @@ core::Status sync_directory_of(std::string const& path)
     auto const slash = path.rfind('/');
     auto const directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     auto const open = [&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); };
-    int const fd = core::uninterrupted(open);
-    if (fd < 0) return core::fail_errno(errno, "opening " + directory);
-    int const error = core::uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
-    ::close(fd);
+    core::Descriptor const opened(core::uninterrupted(open));
+    if (!opened) return core::fail_errno(errno, "opening " + directory);
+    int const error = core::uninterrupted([&] { return ::fsync(opened.get()); }) == 0 ? 0 : errno;
     if (error != 0 && error != EINVAL) return core::fail_errno(error, "fsync of " + directory);  // not all can
     return {};
 }

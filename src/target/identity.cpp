@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
 
 namespace tapioca::target {
@@ -31,12 +32,9 @@ std::uint64_t digest(std::string_view bytes, std::uint64_t hash = 14695981039346
 std::uint64_t find_kernel_number()
 {
     std::array<char, 64> text = {};
-    int const fd = core::uninterrupted([] { return ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); });
-    ssize_t bytes = 0;
-    if (fd >= 0) {
-        bytes = core::uninterrupted([&] { return ::read(fd, text.data(), text.size()); });
-        ::close(fd);
-    }
+    core::Descriptor const file(
+        core::uninterrupted([] { return ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); }));
+    auto const bytes = core::uninterrupted([&] { return ::read(file.get(), text.data(), text.size()); });
     if (bytes > 0) return digest({text.data(), static_cast<std::size_t>(bytes)});
     std::uint64_t number = 0;  // that no other process has: then a probe must tell
     if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
@@ -124,12 +122,11 @@ Probe::Probe(std::string const& path, int fd)
     if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
     auto probe = fmt::format(".tapioca-probe-{:016x}", number);
     auto const full = directory + probe;
-    int const made = core::uninterrupted(
-        [&] { return ::open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); });
+    core::Descriptor const made(core::uninterrupted(
+        [&] { return ::open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); }));
     Evidence evidence = {};
     if (auto const identity = identity_of(fd)) evidence.identity = *identity;
-    if (made >= 0) {
-        ::close(made);
+    if (made) {
         beside_ = directory + probe;
     } else {
         probe.clear();

@@ -1,4 +1,4 @@
-// What every tier promises. A new tier is one more line in `tiers()`.
+// What every tier promises: all kinds that the table has, each at the place that it names for trying it out.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/units.hpp"
-#include "machine/tier/tier.hpp"
+#include "machine/tier/kinds.hpp"
 
 /// What posix_fallocate() says, if not 0.
 static int error_of_allocating = 0;
@@ -30,17 +30,18 @@ extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes)
 namespace tapioca::machine {
 namespace {
 
-std::string ssd_directory()
-{
-    auto const directory = std::filesystem::current_path() / "ssd";
-    std::filesystem::create_directories(directory);
-    return directory;
-}
-
 /// What users may wish for.
 std::vector<std::string> tiers()
 {
-    return {"dram", "numa:0", "ssd:" + ssd_directory()};
+    std::vector<std::string> wishes;
+    for (auto const* const kind : tier_kinds()) {
+        std::string wish(kind->name);
+        auto const scratch = std::filesystem::current_path() / wish;
+        std::filesystem::create_directories(scratch);
+        if (kind->sample) wish += ":" + kind->sample(scratch);
+        wishes.push_back(wish);
+    }
+    return wishes;
 }
 
 /// Ends the process like a crash would, without destructors; the exit status tells whether `body` held.
@@ -68,8 +69,7 @@ protected:
     {
         auto const ours = "tapioca-" + std::to_string(::getpid()) + "-";
         int count = 0;
-        auto const directory = tier_->traits().kind == "ssd" ? tier_->traits().place : "/dev/shm";
-        for (auto const& entry : std::filesystem::directory_iterator(directory))
+        for (auto const& entry : std::filesystem::directory_iterator(tier_->directory()))
             count += entry.path().filename().string().starts_with(ours);
         return count;
     }

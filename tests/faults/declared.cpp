@@ -9,9 +9,9 @@
 
 #include <tapioca/tapioca.hpp>
 
-#include "api/drain.hpp"
-#include "api/state.hpp"
+#include "declared/file_state.hpp"
 #include "faults/sweep.hpp"
+#include "flush/drain.hpp"
 #include "stage/find.hpp"
 
 namespace tapioca::faults {
@@ -181,11 +181,10 @@ void recover(Trial& trial, std::string const& path)
     MPI_Comm_dup(trial.comm(), &own);
     bool const recovered = trial.call("recover", [&] {
         return outcome_of([&] {
-            auto const state = api::open_file(own, path, Mode::update, {}, MPI_INFO_NULL, true);
-            auto file = api::Inside::file(state);
-            if (auto const status = api::replay(state, content, {}); !status)
+            auto const file = declared::open_file(own, path, Mode::update, {}, MPI_INFO_NULL, {.recovering = true});
+            if (auto const status = flush::replay(*file, file->account, content, {}); !status)
                 throw Error(Errc::io, 0, 0, path, status.error().text);
-            file.close();
+            file->close();
         });
     });
     MPI_Comm_free(&own);

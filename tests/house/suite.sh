@@ -10,7 +10,7 @@ case ${1:-} in
     cat <<'END'
 usage: tests/run house
 
-Three lists, of src, tools and bench:
+Three lists, of src, tools, bench and workloads:
   sources of more than 400 lines
   functions of more than 60 lines
   runs of six or more equal lines, but for those that tests/house/explained.txt explains
@@ -34,13 +34,13 @@ list() { # TITLE: what is on the input, if anything
 }
 
 list "sources of more than 400 lines:" < <(
-    find src tools bench -type f ! -name '*.txt' ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
+    find src tools bench workloads -type f ! -name '*.txt' ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
 list "functions of more than 60 lines:" < <(
-    ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - src tools bench |
+    ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - src tools bench workloads |
         awk -F'\t' '{
             for (i = 4; i <= NF; i++) { if ($i ~ /^line:/) first = substr($i, 6); if ($i ~ /^end:/) last = substr($i, 5) }
             if (last - first + 1 > 60) print "  " last - first + 1, $2 ":" first, $1
         }' | sort -rn)
-list "equal lines, six or more:" < <(python3 "$here/copies.py" "$here/explained.txt" src tools bench)
+list "equal lines, six or more:" < <(python3 "$here/copies.py" "$here/explained.txt" src tools bench workloads)
 [ $status -ne 0 ] || echo "house: nothing too long, nothing written twice"
 exit $status

@@ -739,6 +739,10 @@ void hints()
     write_at(file, rank * region, noise(100'000, 1));
     write_at_all(file, rank * region + 50'000, noise(100'000, 2));
     require(::access("hints.tapioca", F_OK) == 0, "the file is staged");
+    MPI_File alone = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_SELF, "hints", MPI_MODE_RDWR, MPI_INFO_NULL, &alone), "open alone");
+    write_at(alone, rank * region + 10'000, noise(100, 4));  // its first access, and one to the log
+    right(MPI_File_close(&alone), "close alone");
     if (rank == 1) MPI_Info_set(info, "tapioca_nbaggr", "1");
     right(MPI_File_set_info(file, info), "set_info");
     write_at_all(file, rank * region + 120'000, noise(100'000, 3));
@@ -747,6 +751,7 @@ void hints()
     ::setenv("TAPIOCA_STAGE", stage.c_str(), 1);
     auto wanted = noise(100'000, 1);
     put(wanted, 50'000, noise(100'000, 2));
+    put(wanted, 10'000, noise(100, 4));
     put(wanted, 120'000, noise(100'000, 3));
     require_part(read_file("hints"), rank * region, wanted, "what was written");
 }

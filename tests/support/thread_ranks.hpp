@@ -94,7 +94,12 @@ public:
         patience.crowded = true;
         exchange.use_lanes(counters.data(), lanes_of(ranks));
         tickets.lanes.resize(static_cast<std::size_t>(ranks), 0);
-        place = {&exchange, buffers.data(), maps.data(), &worker, &patience, rank, nullptr};
+        node.exchange = &exchange;
+        node.buffers = buffers.data();
+        node.maps = maps.data();
+        node.worker = &worker;
+        node.patience = &patience;
+        node.rank = rank;
         launched = worker.launch();
     }
 
@@ -103,27 +108,27 @@ public:
         auto const& route = scene.route();
         site_ = std::make_unique<engine::Site>(route, 0);
         auto const& variables = scene.patterns[static_cast<std::size_t>(rank_)].all();
-        engine::Work work;
-        work.route = &route;
-        work.site = site_.get();
-        work.writing = scene.writing;
-        work.base = scene.base;
-        work.spoiled = scene.spoiled_rank == rank_;
-        work.threaded = scene.background;
-        work.variables = variables.size();
-        work.tickets = tickets;
-        work.schedule = plan::schedule(route, scene.plan.job.storage.block_bytes, scene.base);
-        if (!work.spoiled)
+        auto context = node;
+        context.route = &route;
+        context.site = site_.get();
+        context.writing = scene.writing;
+        context.base = scene.base;
+        context.spoiled = scene.spoiled_rank == rank_;
+        context.threaded = scene.background;
+        context.variables = variables.size();
+        context.tickets = tickets;
+        context.schedule = plan::schedule(route, scene.plan.job.storage.block_bytes, scene.base);
+        if (!context.spoiled)
             for (std::size_t v = 0; v < variables.size(); ++v)
                 for (auto const& layout : variables[v]->layouts())
-                    work.tracks.push_back({&layout, scene.data[static_cast<std::size_t>(rank_)][v].data(), v});
+                    context.tracks.push_back({&layout, scene.data[static_cast<std::size_t>(rank_)][v].data(), v});
         bool const aggregator = std::find(route.ranks.begin(), route.ranks.end(), rank_) != route.ranks.end();
         if (route.way == plan::Way::direct || aggregator) {
-            work.target = target;
-            work.target_status = target_status;
+            context.target = target;
+            context.target_status = target_status;
         }
-        tickets.pass(work.schedule, scene.writing);
-        return engine::start(place, std::move(work));
+        tickets.pass(context.schedule, scene.writing);
+        return engine::start(std::move(context));
     }
 
     /// All of a step, as the library does it.
@@ -144,7 +149,7 @@ public:
     target::Worker worker;
     engine::Patience patience;
     engine::Tickets tickets;
-    engine::Place place;
+    engine::Context node;  ///< what all steps have in common
     core::Status launched;
 
 private:

@@ -39,7 +39,7 @@ while IFS='|' read -r cxx c fortran; do
     '' | -) complain "$cxx has neither a C twin nor a reason" ;;
     '- hint')
         name=${cxx#Options::}
-        grep -q "\"$name\"" "$source/src/settings/settings.cpp" || complain "$cxx is no hint"
+        grep -q "\"$name\"" "$source/src/settings/rows.inc" || complain "$cxx is no hint"
         grep -q "TAPIOCA_${name^^}$" "$source/docs/tapioca.1" || complain "$cxx is missing in docs/tapioca.1"
         ;;
     -\ *) ;;

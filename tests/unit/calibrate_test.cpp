@@ -57,7 +57,7 @@ TEST(Levels, AreReplacedAndNothingElse)
         auto const& before = *machine.topology;
         auto levels = before.levels();
         for (auto& level : levels) level.bandwidth = 7;
-        auto const after = with_levels(before, levels);
+        auto const after = before.with_levels(levels);
         EXPECT_EQ(after->kind(), before.kind());
         EXPECT_EQ(after->dimensions(), before.dimensions());
         ASSERT_EQ(after->nodes(), before.nodes()) << text;

@@ -34,7 +34,7 @@ std::unique_ptr<Scene> random_scene(std::mt19937_64& random, int most_nodes, std
     election.seats.assign(static_cast<std::size_t>(nodes), per_node);
     election.needed_bytes = 1 << 20;
     election.free_bytes = {{1ULL << 36}};
-    election.strategy = random() % 2 == 0 ? Strategy::topology_aware : Strategy::contention_aware;
+    election.strategy = strategy_named(random() % 2 == 0 ? "TOPOLOGY_AWARE" : "CONTENTION_AWARE");
     auto const most = std::min(most_partitions, static_cast<std::size_t>(nodes * per_node));
     election.partitions.resize(1 + random() % most);
     auto const kind = random() % 4;  // blocks, few producers, all alike, anything
@@ -78,7 +78,7 @@ double least_total(Election const& election)
             std::size_t slot = 0;
             for (auto const& [seconds, fit] : tiers)
                 for (std::uint64_t i = 0; i < fit && slot < most_slots(node); ++i)
-                    row.push_back(seconds * surcharge(election.strategy, slot++));
+                    row.push_back(seconds * election.strategy->surcharge(slot++));
         }
         cost.push_back(std::move(row));
     }
@@ -260,16 +260,16 @@ TEST(Election, ByTopologyPutsAggregatorsWhereMostDataIsAndByRankOrderOnTheFirstN
 {
     auto const scene = two_switches(4);
     auto& election = scene->election;
-    for (auto const strategy : {Strategy::topology_aware, Strategy::contention_aware}) {
-        election.strategy = strategy;
+    for (auto const* const strategy : {"TOPOLOGY_AWARE", "CONTENTION_AWARE"}) {
+        election.strategy = strategy_named(strategy);
         auto const seats = assign(election, all_bids(election));
         ASSERT_TRUE(seats);
         std::vector<int> nodes;
         for (auto const& seat : *seats) nodes.push_back(seat.node);
         std::sort(nodes.begin(), nodes.end());
-        EXPECT_EQ(nodes, (std::vector<int>{4, 5, 6, 7})) << name(strategy);
+        EXPECT_EQ(nodes, (std::vector<int>{4, 5, 6, 7})) << strategy;
     }
-    election.strategy = Strategy::rank_order;
+    election.strategy = strategy_named("RANK_ORDER");
     auto const seats = assign(election, all_bids(election));
     ASSERT_TRUE(seats);
     for (std::size_t p = 0; p < 4; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p));
@@ -278,7 +278,7 @@ TEST(Election, ByTopologyPutsAggregatorsWhereMostDataIsAndByRankOrderOnTheFirstN
 TEST(Election, ByRankOrderGoesRoundAgainWhenAllNodesHaveOne)
 {
     auto const scene = two_switches(11);
-    scene->election.strategy = Strategy::rank_order;
+    scene->election.strategy = strategy_named("RANK_ORDER");
     auto const seats = assign(scene->election, all_bids(scene->election));
     ASSERT_TRUE(seats);
     for (std::size_t p = 0; p < 11; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p % 8));
@@ -290,16 +290,16 @@ TEST(Election, ByPathTakesTheNodesNearestToTheFileOrFarthestFromIt)
     auto& election = scene->election;
     scene->machine.gateways.hops = {3, 1, 4, 4, 5, 1, 9, 6};
     scene->machine.gateways.link = {"storage", 1e-6, 1e9};
-    auto const nodes = [&](Strategy strategy) {
-        election.strategy = strategy;
+    auto const nodes = [&](char const* strategy) {
+        election.strategy = strategy_named(strategy);
         auto const seats = assign(election, all_bids(election));
         EXPECT_TRUE(seats);
         std::vector<int> list{(*seats)[0].node, (*seats)[1].node};
         std::sort(list.begin(), list.end());
         return list;
     };
-    EXPECT_EQ(nodes(Strategy::shortest_path), (std::vector<int>{1, 5}));
-    EXPECT_EQ(nodes(Strategy::longest_path), (std::vector<int>{6, 7}));
+    EXPECT_EQ(nodes("SHORTEST_PATH"), (std::vector<int>{1, 5}));
+    EXPECT_EQ(nodes("LONGEST_PATH"), (std::vector<int>{6, 7}));
 }
 
 TEST(Election, TakesTheNextTierForThoseThatNoLongerFit)
@@ -333,8 +333,8 @@ TEST(Election, GoesToAnotherNodeRatherThanToASlowTierOfItsOwn)
     election.needed_bytes = 1 << 20;
     election.free_bytes = {{1U << 20, 1ULL << 30}};  // one fits the fast tier
     election.partitions.assign(2, {{{0, 1e9}}, 1e9, 10});
-    for (auto const strategy : {Strategy::topology_aware, Strategy::contention_aware}) {
-        election.strategy = strategy;
+    for (auto const* const strategy : {"TOPOLOGY_AWARE", "CONTENTION_AWARE"}) {
+        election.strategy = strategy_named(strategy);
         auto const seats = assign(election, all_bids(election));
         ASSERT_TRUE(seats) << seats.error().text;
         EXPECT_EQ((*seats)[0].tier + (*seats)[1].tier, 0U) << "both on fast memory";

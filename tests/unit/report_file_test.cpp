@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include "api/report_file.hpp"
+#include "report/report_file.hpp"
 
 /// Whether the file system knows RENAME_NOREPLACE; NFS does not.
 static bool has_no_replace = true;
@@ -27,7 +27,7 @@ extern "C" int renameat2(int from_directory, char const* from, int to_directory,
     return -1;
 }
 
-namespace tapioca::api {
+namespace tapioca::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ TEST_F(ReportFile, DoesNotKeepADescriptorForEveryName)
 }
 
 }  // namespace
-}  // namespace tapioca::api
+}  // namespace tapioca::report

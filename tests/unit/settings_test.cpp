@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "settings/row.hpp"
+
 namespace tapioca::settings {
 namespace {
 
@@ -269,12 +271,31 @@ TEST(Settings, ComeFromTheProcessEnvironment)
     for (auto const& [name, value] : pairs) EXPECT_TRUE(name.starts_with("TAPIOCA_"));
 }
 
-TEST(Settings, HelpListsEveryName)
+TEST(Settings, EveryRowTakesWhatItShows)
 {
-    for (auto const* const name : {"BUFFERSIZE", "BUFFERS", "NBAGGR", "NBAGGR_READ", "AGGR_PER_OST", "STRIPING_UNIT",
-                                   "STRIPING_FACTOR", "MODEL", "PLATFORM", "PERSISTENCY", "AGGRTIER", "STRATEGY",
-                                   "DIRECT", "MEMORY", "DEVNULL", "CHECK", "TIMEOUT", "REPORT", "COMMSPLIT"})
-        EXPECT_NE(help().find(std::string("TAPIOCA_") + name + " "), std::string::npos) << name;
+    for (auto const& row : table()) {
+        Options options;
+        EXPECT_EQ(row.show(options), std::nullopt) << row.name;
+        bool taken = false;
+        for (auto const* const value :
+             {"1", "on", "p2p", "node", "collective", "job", "never", "default", "RANK_ORDER"})
+            if (!taken && row.parse(row, options, value)) {
+                taken = true;
+                auto const shown = row.show(options);
+                ASSERT_TRUE(shown) << row.name;
+                EXPECT_TRUE(row.parse(row, options, *shown)) << row.name << "=" << *shown;
+            }
+        EXPECT_TRUE(taken) << row.name << ": expects " << row.expected();
+        EXPECT_EQ(row.variable(), "TAPIOCA_" + upper(row.name));
+    }
+}
+
+TEST(Settings, TheTimeOutOfTheTableIsTheOneInForce)
+{
+    for (auto const& row : table())
+        if (row.name == "timeout") {
+            EXPECT_TRUE(row.otherwise.starts_with(std::to_string(static_cast<int>(default_timeout)) + ";"));
+        }
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ machine::Machine measured_machine(Findings const& findings, std::string const& h
             levels[i].latency_s = rounded(findings.links[i].latency_s);
             levels[i].bandwidth = rounded(findings.links[i].bandwidth);
         }
-    result.topology = with_levels(*result.topology, std::move(levels));
+    result.topology = result.topology->with_levels(std::move(levels));
     for (std::size_t i = 0; i < result.tiers.size(); ++i) {
         auto& tier = result.tiers[i];
         auto const& figures = findings.tiers[i];

@@ -1,7 +1,6 @@
 // Links: latency and bandwidth of a network, level by level, from a few pairs of nodes.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "crew.hpp"
@@ -28,9 +27,5 @@ struct LinkFigures {
 /// Of every level. Collective.
 std::vector<LinkFigures> measure_links(Crew const& crew, tapioca::machine::Topology const& topology,
                                        std::vector<int> const& where);
-
-/// The same network with other figures. Local.
-std::shared_ptr<tapioca::machine::Topology const> with_levels(tapioca::machine::Topology const& topology,
-                                                              std::vector<tapioca::machine::Level> levels);
 
 }  // namespace calibrate

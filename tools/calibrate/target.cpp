@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/units.hpp"
 
 namespace calibrate {
@@ -32,8 +33,8 @@ public:
         core::Status status;
         auto name = directory + "/.tapioca-calibrate-XXXXXX";
         if (team.rank() == 0) {
-            file.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-            if (file.fd_ < 0)
+            file.file_ = core::Descriptor(::mkostemp(name.data(), O_CLOEXEC));
+            if (!file.file_)
                 status = core::fail_errno(errno, "making a file in " + directory);
             else
                 file.name_ = name;
@@ -41,13 +42,13 @@ public:
         if (status = comm::agree(team.all(), status); !status) return tl::unexpected(status.error());
         // With its number: it is emptied and filled, so that nobody may put another file there meanwhile.
         struct stat info = {};
-        if (team.rank() == 0) (void)::fstat(file.fd_, &info);
+        if (team.rank() == 0) (void)::fstat(file.fd(), &info);
         name = comm::broadcast(team.all(), std::to_string(info.st_ino) + " " + name);
         auto const number = name.substr(0, name.find(' '));
         name = name.substr(number.size() + 1);
         if (team.rank() != 0) {
-            file.fd_ = ::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-            bool const opened = file.fd_ >= 0 && ::fstat(file.fd_, &info) == 0;
+            file.file_ = core::Descriptor(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+            bool const opened = file.file_ && ::fstat(file.fd(), &info) == 0;
             if (opened && (std::to_string(info.st_ino) != number || info.st_uid != ::geteuid()))
                 status = core::fail(tapioca::Errc::io, name + ": another file has this name by now");
             else if (!opened)
@@ -59,26 +60,20 @@ public:
         if (status = comm::agree(team.all(), status); !status) return tl::unexpected(status.error());
         return file;
     }
-    SharedFile(SharedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), name_(std::exchange(other.name_, {}))
-    {
-    }
+    SharedFile(SharedFile&& other) noexcept : file_(std::move(other.file_)), name_(std::exchange(other.name_, {})) {}
     SharedFile& operator=(SharedFile&&) = delete;
-    ~SharedFile()
-    {
-        unlink();
-        if (fd_ >= 0) ::close(fd_);
-    }
+    ~SharedFile() { unlink(); }
     /// Its data stay as long as it is open. Local; does something on rank 0.
     void unlink()
     {
         if (!name_.empty()) ::unlink(name_.c_str());
         name_.clear();
     }
-    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int fd() const { return file_.get(); }
 
 private:
     SharedFile() = default;
-    int fd_ = -1;
+    core::Descriptor file_;
     std::string name_;
 };
 

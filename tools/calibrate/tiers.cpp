@@ -62,7 +62,7 @@ core::Result<TierFigures> measure_here(machine::TierTraits const& traits, bool q
     auto mapping = (*tier)->create(bytes);
     if (!mapping) return tl::unexpected(mapping.error());
     mapping->unlink();  // nothing stays if this is killed
-    bool const device = traits.kind == "ssd";
+    bool const device = machine::is_device(traits);
     std::vector<std::byte> own(bytes, std::byte{1});
     core::Status status;
     TierFigures figures{1};

@@ -10,16 +10,18 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include "api/state.hpp"
 #include "core/output.hpp"
 #include "core/units.hpp"
 #include "deal.hpp"
+#include "declared/file_state.hpp"
+#include "flush/drain.hpp"
 #include "progress.hpp"
 #include "sign.hpp"
 
 namespace {
 
-namespace api = tapioca::api;
+namespace declared = tapioca::declared;
+namespace flush = tapioca::flush;
 namespace comm = tapioca::comm;
 namespace core = tapioca::core;
 namespace stage = tapioca::stage;
@@ -278,14 +280,15 @@ private:
         if (me() == 0 && now && marker_.noted.state != stage::Noted::State::nothing)
             sign.emplace(marker_file_, marker_.noted, *now);
         MPI_Barrier(MPI_COMM_WORLD);
-        auto const state = api::open_file(MPI_COMM_WORLD, a_.target, tapioca::Mode::update, {}, MPI_INFO_NULL, true);
-        auto file = api::Inside::file(state);
+        auto const file = declared::open_file(MPI_COMM_WORLD, a_.target, tapioca::Mode::update, {}, MPI_INFO_NULL,
+                                              {.recovering = true});
         progress_.begin("writing", content_.bytes());
-        auto const status = api::replay(state, content_, [&](std::uint64_t bytes) { progress_.add(bytes); });
+        auto const status =
+            flush::replay(*file, file->account, content_, [&](std::uint64_t bytes) { progress_.add(bytes); });
         progress_.end();
         if (!status) return status;
-        file.sync();
-        file.close();
+        file->sync();
+        file->close();
         return {};
     } catch (tapioca::Error const& error) {
         std::string text = error.what();

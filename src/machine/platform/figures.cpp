@@ -96,4 +96,18 @@ std::string bytes_value(std::uint64_t whole)
     return fmt::format("{}", whole);
 }
 
+std::string text_value(std::string_view text)
+{
+    std::string result = "\"";
+    for (char const c : text) {
+        if (c == '"' || c == '\\')
+            result += fmt::format("\\{}", c);
+        else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F)
+            result += fmt::format("\\u{:04X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        else
+            result += c;
+    }
+    return result + '"';
+}
+
 }  // namespace tapioca::machine

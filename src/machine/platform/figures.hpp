@@ -22,5 +22,6 @@ Level assumed_level(std::string name);
 std::string bandwidth_value(double bytes_per_second);
 std::string latency_value(double seconds);
 std::string bytes_value(std::uint64_t bytes);
+std::string text_value(std::string_view text);
 
 }  // namespace tapioca::machine

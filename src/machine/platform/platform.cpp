@@ -3,16 +3,17 @@
 #include <bit>
 #include <cctype>
 #include <filesystem>
-#include <map>
 #include <set>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "core/units.hpp"
 #include "machine/machine.hpp"
 #include "machine/platform/gateways.hpp"
 #include "machine/platform/section.hpp"
-#include "machine/platform/topology.hpp"
+#include "machine/tier/kinds.hpp"
+#include "machine/topology/kind.hpp"
 
 namespace tapioca::machine {
 
@@ -78,6 +79,30 @@ Gateways read_gateways(Section const& section, Topology const& topology)
     return gateways;
 }
 
+Section::Keys kind_names()
+{
+    Section::Keys names;
+    for (auto const* const kind : tier_kinds()) names.push_back(kind->name);
+    return names;
+}
+
+/// "dram, numa or ssd"
+std::string any_kind()
+{
+    auto const names = kind_names();
+    return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
+/// The kind of a tier with this name whose file does not say it; empty: it must say.
+std::string usual_kind(std::string_view tier)
+{
+    for (auto const* const kind : tier_kinds())
+        if (kind->name == tier ||
+            std::find(kind->described_as.begin(), kind->described_as.end(), tier) != kind->described_as.end())
+            return std::string(kind->name);
+    return {};
+}
+
 TierTraits read_tier(Section const& section)
 {
     section.only({"name", "kind", "place", "directory", "latency", "bandwidth", "write_bandwidth", "read_bandwidth",
@@ -89,20 +114,15 @@ TierTraits read_tier(Section const& section)
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (tier.name.empty()) section.refuse("name", "is missing");
     auto const stem = tier.name.substr(0, tier.name.find(':'));
-    static auto const& usual = *new std::map<std::string_view, std::string_view>{
-        {"dram", "dram"}, {"hbm", "numa"}, {"numa", "numa"}, {"ssd", "ssd"}};
-    if (auto const kind = section.text("kind"))
-        tier.kind = *kind;
-    else if (auto const found = usual.find(stem); found != usual.end())
-        tier.kind = found->second;
-    else
-        section.refuse("kind", fmt::format("is missing: tier '{}' may be dram, numa or ssd", tier.name));
-    section.one_of("kind", tier.kind, {"dram", "numa", "ssd"});
+    tier.kind = section.has("kind") ? *section.text("kind") : usual_kind(stem);
+    if (tier.kind.empty() && !section.has("kind"))
+        section.refuse("kind", fmt::format("is missing: tier '{}' may be {}", tier.name, any_kind()));
+    section.one_of("kind", tier.kind, kind_names());
     if (section.has("place") && section.has("directory")) section.refuse("directory", "is another word for tier.place");
     auto const place = section.has("place") ? section.text("place") : section.text("directory");
     tier.place = place.value_or(stem.size() < tier.name.size() ? tier.name.substr(stem.size() + 1) : "");
 
-    auto const persistency = section.text("persistency").value_or(tier.kind == "ssd" ? "job" : "none");
+    auto const persistency = section.text("persistency").value_or(name(find_kind(tier.kind)->persistency));
     section.one_of("persistency", persistency, {"none", "job", "permanent"});
     tier.persistency = persistency == "none"  ? Persistency::none
                        : persistency == "job" ? Persistency::job

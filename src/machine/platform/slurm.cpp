@@ -183,6 +183,7 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
         switches.clear();
     }
     if (switches.size() < 2) {
+        source = "hosts' names";
         machine.topology = make_flat(static_cast<int>(hosts.size()), assumed_level("link"));
     } else {
         std::vector<Level> levels;
@@ -190,8 +191,7 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
             levels.push_back(assumed_level(fmt::format("level {}", level + 1)));
         machine.topology = make_fat_tree(std::move(switches), std::move(levels));
     }
-    machine.origin = fmt::format("{}{}; latency and bandwidth assumed",
-                                 machine.topology->kind() == "flat" ? "hosts' names" : source, passed_over);
+    machine.origin = fmt::format("{}{}; latency and bandwidth assumed", source, passed_over);
     return machine;
 }
 

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace tapioca::machine {
+#include "machine/topology/kind.hpp"
 
-/// Of a tree, and dimensions of a torus.
-inline constexpr std::size_t most_levels = 16;
+namespace tapioca::machine {
 
 /// Numbers of the switches above a node, from the top: any, but different for those that hang from the same.
 using Path = std::vector<int>;
@@ -16,5 +15,9 @@ using Path = std::vector<int>;
 /// hang from the same: they stay two links apart, and are one link farther from the others than in truth. Trees without
 /// a common top get one.
 std::vector<std::vector<int>> number_switches(std::vector<Path> paths);
+
+/// The same from the `switches` of a platform file's [topology], which may name the draft's hosts, or be where it has
+/// them from.
+std::vector<std::vector<int>> read_switches(Section const& topology, Draft& draft);
 
 }  // namespace tapioca::machine

@@ -12,96 +12,23 @@ namespace tapioca::machine {
 
 namespace {
 
-std::string toml_string(std::string_view text)
-{
-    std::string result = "\"";
-    for (char const c : text) {
-        if (c == '"' || c == '\\')
-            result += fmt::format("\\{}", c);
-        else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F)
-            result += fmt::format("\\u{:04X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        else
-            result += c;
-    }
-    return result + '"';
-}
-
 std::string string_list(std::vector<std::string> const& texts)
 {
     std::string result = "[";
     for (std::size_t i = 0; i < texts.size(); ++i) {
         if (i > 0) result += i % 8 == 0 ? ",\n    " : ", ";
-        result += toml_string(texts[i]);
+        result += text_value(texts[i]);
     }
     return result + ']';
-}
-
-/// The switches below the one that `first` to `last` share, nodes in the order of their coordinates, as nested lists.
-std::string nested(Machine const& machine, std::vector<int> const& order, std::size_t first, std::size_t last,
-                   std::size_t depth)
-{
-    auto const& topology = *machine.topology;
-    bool const leaf = depth + 1 == topology.dimensions().size();
-    std::vector<std::string> children;
-    for (auto begin = first; begin < last;) {
-        auto const child = topology.coordinates(order[begin])[depth];
-        auto end = begin;
-        while (end < last && topology.coordinates(order[end])[depth] == child) ++end;
-        if (!leaf)
-            children.push_back(nested(machine, order, begin, end, depth + 1));
-        else
-            children.push_back(machine.hosts.empty() ? fmt::format("{}", order[begin])
-                                                     : toml_string(machine.hosts[order[begin]]));
-        begin = end;
-    }
-    return fmt::format("[{}]", fmt::join(children, leaf ? ", " : ",\n    "));
-}
-
-std::string tree_text(Machine const& machine)
-{
-    auto const& topology = *machine.topology;
-    auto sizes = topology.dimensions();
-    std::vector<int> order;
-    bool regular = true;
-    for (int node = 0; node < topology.nodes(); ++node) {
-        order.push_back(node);
-        auto const at = topology.coordinates(node);
-        int place = 0;
-        for (std::size_t d = 0; d < sizes.size(); ++d) place = place * sizes[d] + at[d];
-        regular = regular && place == node;
-    }
-    std::int64_t product = 1;
-    for (int const size : sizes) product *= size;
-    if (regular && product == topology.nodes()) {
-        std::reverse(sizes.begin(), sizes.end());
-        return fmt::format("arity = [{}]\n", fmt::join(sizes, ", "));
-    }
-    std::sort(order.begin(), order.end(),
-              [&](int a, int b) { return topology.coordinates(a) < topology.coordinates(b); });
-    return fmt::format("switches = {}\n", nested(machine, order, 0, order.size(), 0));
 }
 
 std::string topology_text(Machine const& machine)
 {
     auto const& topology = *machine.topology;
-    auto const sizes = topology.dimensions();
     auto text = fmt::format("\n[topology]\nkind = \"{}\"\nnodes = {}\n", topology.kind(), topology.nodes());
-    if (topology.kind() == "torus") text += fmt::format("dimensions = [{}]\n", fmt::join(sizes, ", "));
-    if (topology.kind() == "dragonfly")
-        text += fmt::format("groups = {}\nrows = {}\ncolumns = {}\nnodes_per_router = {}\n", sizes[0], sizes[1],
-                            sizes[2], sizes[3]);
-    if (topology.kind() == "fat_tree") text += tree_text(machine);
-    if (topology.kind() == "matrix") {
-        text += "distances = [\n";
-        for (int from = 0; from < topology.nodes(); ++from) {
-            std::vector<int> row;
-            for (int to = 0; to < topology.nodes(); ++to) row.push_back(topology.distance(from, to));
-            text += fmt::format("    [{}],\n", fmt::join(row, ", "));
-        }
-        text += "]\n";
-    }
+    text += topology.to_toml(machine.hosts);
     for (auto const& level : topology.levels())
-        text += fmt::format("\n[[topology.level]]\nname = {}\nlatency = {}\nbandwidth = {}\n", toml_string(level.name),
+        text += fmt::format("\n[[topology.level]]\nname = {}\nlatency = {}\nbandwidth = {}\n", text_value(level.name),
                             latency_value(level.latency_s), bandwidth_value(level.bandwidth));
     return text;
 }
@@ -124,9 +51,9 @@ std::string tier_text(TierTraits const& tier)
 {
     constexpr char const* persistencies[] = {"none", "job", "permanent"};
     constexpr char const* origins[] = {"assumed", "hwloc", "measured", "platform"};
-    auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", toml_string(tier.name), toml_string(tier.kind));
+    auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", text_value(tier.name), text_value(tier.kind));
     if (!tier.place.empty() || tier.name.find(':') != std::string::npos)  // else it would be what is behind the colon
-        text += fmt::format("place = {}\n", toml_string(tier.place));
+        text += fmt::format("place = {}\n", text_value(tier.place));
     if (tier.latency_s.value > 0) text += fmt::format("latency = {}\n", latency_value(tier.latency_s.value));
     if (tier.write_bandwidth.value > 0)
         text += fmt::format("write_bandwidth = {}\n", bandwidth_value(tier.write_bandwidth.value));
@@ -144,7 +71,7 @@ std::string tier_text(TierTraits const& tier)
 std::string storage_text(Storage const& storage)
 {
     auto const profile = storage_profile(storage.name);
-    auto text = fmt::format("\n[storage]\ntype = {}\n", toml_string(storage.name));
+    auto text = fmt::format("\n[storage]\ntype = {}\n", text_value(storage.name));
     if (storage.block_bytes != profile.block_bytes)
         text += fmt::format("block = {}\n", bytes_value(static_cast<std::uint64_t>(storage.block_bytes)));
     if (storage.stripe_bytes != 0)
@@ -165,7 +92,7 @@ std::string storage_text(Storage const& storage)
 
 std::string to_toml(Machine const& machine)
 {
-    auto text = fmt::format("name = {}\n", toml_string(machine.name));
+    auto text = fmt::format("name = {}\n", text_value(machine.name));
     if (!machine.hosts.empty()) text += fmt::format("hosts = {}\n", string_list(machine.hosts));
     if (machine.cores != 0) text += fmt::format("\n[node]\ncores = {}\n", machine.cores);
     text += topology_text(machine) + gateways_text(machine);
@@ -173,7 +100,7 @@ std::string to_toml(Machine const& machine)
     if (machine.storage) text += storage_text(*machine.storage);
     if (!machine.settings.empty()) text += "\n[settings]\n";
     for (auto const& [name, value] : machine.settings)
-        text += fmt::format("{} = {}\n", toml_string(name), toml_string(value));
+        text += fmt::format("{} = {}\n", text_value(name), text_value(value));
     return text;
 }
 

@@ -8,6 +8,11 @@ namespace tapioca::machine {
 
 namespace {
 
+std::uint64_t dram_free_bytes(TierTraits const& /*tier*/)
+{
+    return std::min({available_memory(), cgroup_free_bytes(), directory_free_bytes(shm_directory)});
+}
+
 class Dram final : public Tier {
 public:
     explicit Dram(TierTraits traits) : Tier(std::move(traits)) {}
@@ -21,16 +26,22 @@ public:
     }
 };
 
-}  // namespace
-
 core::Result<std::unique_ptr<Tier>> make_dram(TierTraits const& traits)
 {
     return std::make_unique<Dram>(traits);
 }
 
-std::uint64_t dram_free_bytes(TierTraits const&)
-{
-    return std::min({available_memory(), cgroup_free_bytes(), directory_free_bytes(shm_directory)});
-}
+}  // namespace
+
+TierKind const dram_tier = {
+    .name = "dram",
+    .help = "ordinary memory",
+    .ordinary = true,
+    .latency_s = 100e-9,
+    .write_bandwidth = 10e9,
+    .read_bandwidth = 10e9,
+    .free_bytes = dram_free_bytes,
+    .make = make_dram,
+};
 
 }  // namespace tapioca::machine

@@ -21,26 +21,28 @@ namespace {
 struct Label {
     char const *in_hwloc, *tier;
 };
-// The beginnings of hwloc's subtypes and MemoryTier attributes. SPM is "specific-purpose" memory that it cannot tell.
+// The beginnings of hwloc's subtypes and MemoryTier attributes. SPM is "specific-purpose" memory that it cannot tell;
+// ordinary memory has no name of its own here.
 constexpr std::array<Label, 7> labels = {{{"HBM", "hbm"},
                                           {"MCDRAM", "hbm"},
                                           {"NVM", "nvm"},
                                           {"SPM", "spm"},
                                           {"CXL", "cxl"},
                                           {"GPU", "gpu"},
-                                          {"DRAM", "dram"}}};
+                                          {"DRAM", nullptr}}};
 
 struct Factors {
     char const* tier;
     double latency, write, read;
 };
 // Where hwloc has no figures: multiples of what dram has.
+// The last row is for all that have no name.
 constexpr std::array<Factors, 6> factors = {{{"hbm", 1.2, 1.5, 1.5},
                                              {"nvm", 3, 0.2, 0.6},
                                              {"spm", 1.5, 0.8, 0.8},
                                              {"cxl", 2.5, 0.8, 0.8},
                                              {"gpu", 5, 0.5, 0.2},
-                                             {"numa", 1.5, 0.8, 0.8}}};
+                                             {"", 1.5, 0.8, 0.8}}};
 
 bool is_ordinary_machine()
 {
@@ -55,13 +57,19 @@ bool is_ordinary_machine()
     return nodes <= 1;
 }
 
+std::string const& ordinary()
+{
+    static auto const& name = *new std::string(dram_tier.name);
+    return name;
+}
+
 /// The tier that hwloc itself names for a NUMA node; empty if it names none.
 std::string label_of(hwloc_obj_t node)
 {
     for (char const* const text :
          {const_cast<char const*>(node->subtype), hwloc_obj_get_info_by_name(node, "MemoryTier")})
         for (auto const& label : labels)
-            if (text && std::string_view(text).starts_with(label.in_hwloc)) return label.tier;
+            if (text && std::string_view(text).starts_with(label.in_hwloc)) return label.tier ? label.tier : ordinary();
     return {};
 }
 
@@ -77,8 +85,8 @@ std::map<std::string, std::vector<hwloc_obj_t>> sort_nodes(hwloc_topology_t topo
     for (auto* const node : nodes) {
         auto label = label_of(node);
         bool const has_own = !hwloc_bitmap_iszero(node->cpuset) && !hwloc_bitmap_intersects(node->cpuset, taken);
-        if (label.empty()) label = has_own ? "dram" : fmt::format("numa:{}", node->os_index);
-        if (label == "dram") hwloc_bitmap_or(taken, taken, node->cpuset);
+        if (label.empty()) label = has_own ? ordinary() : fmt::format("{}:{}", numa_tier.name, node->os_index);
+        if (label == ordinary()) hwloc_bitmap_or(taken, taken, node->cpuset);
         tiers[label].push_back(node);
     }
     hwloc_bitmap_free(taken);
@@ -162,7 +170,7 @@ TierTraits describe_numa(std::string const& name, std::vector<hwloc_obj_t> const
     std::vector<unsigned> numbers;
     numbers.reserve(nodes.size());
     for (auto* const node : nodes) numbers.push_back(node->os_index);
-    auto tier = assumed_traits("numa", name, fmt::format("{}", fmt::join(numbers, ",")));
+    auto tier = assumed_traits(numa_tier, name, fmt::format("{}", fmt::join(numbers, ",")));
     auto const times = std::find_if(factors.begin(), factors.end() - 1, [&](auto const& f) { return name == f.tier; });
     tier.latency_s.value = dram.latency_s.value * times->latency;
     tier.write_bandwidth.value = dram.write_bandwidth.value * times->write;
@@ -174,20 +182,20 @@ TierTraits describe_numa(std::string const& name, std::vector<hwloc_obj_t> const
 
 std::vector<TierTraits> find_tiers()
 {
-    std::vector<TierTraits> tiers = {assumed_traits("dram", "dram", "")};
+    std::vector<TierTraits> tiers = {assumed_traits(dram_tier, ordinary(), "")};
     auto const topology = is_ordinary_machine() ? nullptr : load_hwloc();
     if (!topology) {
         tiers[0].capacity_bytes = {static_cast<double>(free_bytes(tiers[0])), Origin::measured};
         return tiers;
     }
     auto nodes = sort_nodes(topology.get());
-    take_figures(tiers[0], topology.get(), nodes["dram"]);
-    take_capacity(tiers[0], topology.get(), nodes["dram"]);
+    take_figures(tiers[0], topology.get(), nodes[ordinary()]);
+    take_capacity(tiers[0], topology.get(), nodes[ordinary()]);
     auto const dram = tiers[0];
     for (auto const& [name, of_tier] : nodes) {
-        if (name == "dram") continue;
+        if (name == ordinary()) continue;
         auto tier = describe_numa(name, of_tier, dram);
-        if (auto const far = relative_distance(topology.get(), of_tier, nodes["dram"]); far > 0)
+        if (auto const far = relative_distance(topology.get(), of_tier, nodes[ordinary()]); far > 0)
             tier.latency_s = {dram.latency_s.value * far, Origin::hwloc};
         take_figures(tier, topology.get(), of_tier);
         take_capacity(tier, topology.get(), of_tier);

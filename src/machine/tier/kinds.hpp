@@ -1,40 +1,45 @@
-// What tiers are made of. Adding one: a .cpp with the functions of a row, the row in tier.cpp, a line in the contract
-// test.
+// What tiers are made of. To add a kind, write one .cpp with its TierKind, and one row of rows.inc.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::machine {
 
-/// A kind of tier; its traits are those of one that nobody has described.
-struct Kind {
+/// A kind of tier: all that is special about it.
+struct TierKind {
     std::string_view name;
-    std::string_view place;  ///< what follows the colon, for messages: "a directory"; empty: nothing does
-    bool (*is_place)(std::string const& text);
+    std::string_view help;                                ///< for people, as docs/platforms.md has it
+    std::string_view place = {};                          ///< what follows the colon, for messages; empty: nothing does
+    std::string_view place_prefix = {};                   ///< before a place that is shown to people
+    std::span<std::string_view const> described_as = {};  ///< names that mean it in platform files, beside its own
+    std::span<std::string_view const> found_as = {};      ///< names under which find_tiers() has some
+    bool ordinary = false;                                ///< memory that every node has: exactly one kind
+    bool device = false;  ///< its bytes take no memory of the node, and are there only after a flush
+    Persistency persistency = Persistency::none;
+    // One copy by one process, as far as nothing better is known.
+    double latency_s, write_bandwidth, read_bandwidth;  ///< of a tier that nobody has described
     std::uint64_t (*free_bytes)(TierTraits const& tier);
     core::Result<std::unique_ptr<Tier>> (*make)(TierTraits const& traits);
-    double latency_s, write_bandwidth, read_bandwidth;
-    Persistency persistency;
+    bool (*is_place)(std::string const& text) = nullptr;  ///< null: it has no place
+    /// True if the tier at `place` is also the one at `part`; null: its places have nothing to do with each other.
+    bool (*includes)(std::string const& place, std::string const& part) = nullptr;
+    /// A place to try it out, in the empty directory `scratch` if it takes one. Null: it has no place.
+    std::string (*sample)(std::string const& scratch) = nullptr;
 };
 
-core::Result<std::unique_ptr<Tier>> make_dram(TierTraits const& traits);
-core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& traits);
-core::Result<std::unique_ptr<Tier>> make_ssd(TierTraits const& traits);
-
-std::uint64_t dram_free_bytes(TierTraits const& tier);
-std::uint64_t numa_free_bytes(TierTraits const& tier);
-std::uint64_t ssd_free_bytes(TierTraits const& tier);
-
-bool is_numa_place(std::string const& text);
-bool is_ssd_place(std::string const& text);
+/// All kinds, in the order of rows.inc.
+std::span<TierKind const* const> tier_kinds();
+/// Null if there is none of this name.
+TierKind const* find_kind(std::string_view name);
+/// What find_tiers() finds.
+extern TierKind const dram_tier, numa_tier;
 
 /// A tier of `kind` that nobody has described.
-TierTraits assumed_traits(std::string const& kind, std::string name, std::string place);
-/// The numbers in "1,3".
-std::vector<unsigned> numa_nodes(std::string const& place);
+TierTraits assumed_traits(TierKind const& kind, std::string name, std::string place);
 
 /// How a file behind a mapping is made.
 struct FileRequest {

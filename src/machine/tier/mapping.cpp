@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "machine/tier/kinds.hpp"
@@ -15,17 +16,6 @@
 namespace tapioca::machine {
 
 namespace {
-
-struct OpenFile {
-    int fd;
-    explicit OpenFile(int opened) : fd(opened) {}
-    OpenFile(OpenFile const&) = delete;
-    OpenFile& operator=(OpenFile const&) = delete;
-    ~OpenFile()
-    {
-        if (fd >= 0) ::close(fd);
-    }
-};
 
 std::string new_name(std::string const& directory)
 {
@@ -141,16 +131,16 @@ core::Result<Mapping> create_file(FileRequest const& request)
 core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate)
 {
     if (bytes == 0) return Mapping();
-    OpenFile const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    if (file.fd < 0) return core::fail_errno(errno, "opening " + name);
+    core::Descriptor const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file) return core::fail_errno(errno, "opening " + name);
     struct stat info = {};
-    if (::fstat(file.fd, &info) != 0) return core::fail_errno(errno, "looking at " + name);
+    if (::fstat(file.get(), &info) != 0) return core::fail_errno(errno, "looking at " + name);
     if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
         return core::fail(Errc::permission, name + ": not a plain file of ours alone: somebody has put it there");
     if (static_cast<std::uint64_t>(info.st_size) < bytes)
         return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
     int const flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
-    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.fd, 0);
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (memory == MAP_FAILED)
         return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));
     return Mapping(static_cast<std::byte*>(memory), bytes, info.st_ino);

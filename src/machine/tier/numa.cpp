@@ -19,6 +19,49 @@ struct BitmapDeleter {
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
 
+/// The numbers in "1,3".
+std::vector<unsigned> numa_nodes(std::string const& place)
+{
+    std::vector<unsigned> nodes;
+    for (char const *at = place.data(), *const end = at + place.size(); at < end;) {
+        unsigned node = 0;
+        auto const [rest, error] = std::from_chars(at, end, node);
+        if (error != std::errc{} || (rest != end && *rest != ',') || rest + 1 == end) return {};
+        nodes.push_back(node);
+        at = rest + 1;
+    }
+    return nodes;
+}
+
+bool is_numa_place(std::string const& text)
+{
+    auto const nodes = numa_nodes(text);
+    return !nodes.empty() && *std::max_element(nodes.begin(), nodes.end()) < 4096;
+}
+
+bool includes_nodes(std::string const& place, std::string const& part)
+{
+    auto const nodes = numa_nodes(place);
+    auto const wanted = numa_nodes(part);
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](unsigned node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); });
+}
+
+std::uint64_t numa_free_bytes(TierTraits const& tier)
+{
+    auto const nodes = numa_nodes(tier.place);
+    auto free = nodes.empty() ? static_cast<std::uint64_t>(tier.capacity_bytes.value) : 0;
+    for (auto const node : nodes) {
+        auto const of_node = node_free_bytes(node);
+        if (!of_node) {  // a machine that is only described
+            free = static_cast<std::uint64_t>(tier.capacity_bytes.value);
+            break;
+        }
+        free += *of_node;
+    }
+    return std::min({free, cgroup_free_bytes(), directory_free_bytes(shm_directory)});
+}
+
 class Numa final : public Tier {
 public:
     Numa(TierTraits traits, Hwloc topology, Bitmap nodes)
@@ -61,27 +104,6 @@ private:
     Bitmap nodes_;
 };
 
-}  // namespace
-
-std::vector<unsigned> numa_nodes(std::string const& place)
-{
-    std::vector<unsigned> nodes;
-    for (char const *at = place.data(), *const end = at + place.size(); at < end;) {
-        unsigned node = 0;
-        auto const [rest, error] = std::from_chars(at, end, node);
-        if (error != std::errc{} || (rest != end && *rest != ',') || rest + 1 == end) return {};
-        nodes.push_back(node);
-        at = rest + 1;
-    }
-    return nodes;
-}
-
-bool is_numa_place(std::string const& text)
-{
-    auto const nodes = numa_nodes(text);
-    return !nodes.empty() && *std::max_element(nodes.begin(), nodes.end()) < 4096;
-}
-
 core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
 {
     auto traits = described;
@@ -107,19 +129,26 @@ core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
     return std::make_unique<Numa>(traits, std::move(topology), std::move(wanted));
 }
 
-std::uint64_t numa_free_bytes(TierTraits const& tier)
-{
-    auto const nodes = numa_nodes(tier.place);
-    auto free = nodes.empty() ? static_cast<std::uint64_t>(tier.capacity_bytes.value) : 0;
-    for (auto const node : nodes) {
-        auto const of_node = node_free_bytes(node);
-        if (!of_node) {  // a machine that is only described
-            free = static_cast<std::uint64_t>(tier.capacity_bytes.value);
-            break;
-        }
-        free += *of_node;
-    }
-    return std::min({free, cgroup_free_bytes(), directory_free_bytes(shm_directory)});
-}
+constexpr std::string_view found_as[] = {"hbm", "nvm", "cxl", "spm", "gpu"};
+constexpr std::string_view described_as[] = {"hbm"};
+
+}  // namespace
+
+TierKind const numa_tier = {
+    .name = "numa",
+    .help = "memory of certain NUMA nodes",
+    .place = "a NUMA node such as 1",
+    .place_prefix = "NUMA ",
+    .described_as = described_as,
+    .found_as = found_as,
+    .latency_s = 150e-9,
+    .write_bandwidth = 8e9,
+    .read_bandwidth = 8e9,
+    .free_bytes = numa_free_bytes,
+    .make = make_numa,
+    .is_place = is_numa_place,
+    .includes = includes_nodes,
+    .sample = [](std::string const&) { return std::string("0"); },
+};
 
 }  // namespace tapioca::machine

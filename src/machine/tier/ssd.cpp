@@ -10,6 +10,11 @@ namespace tapioca::machine {
 
 namespace {
 
+std::uint64_t ssd_free_bytes(TierTraits const& tier)
+{
+    return directory_free_bytes(tier.place);
+}
+
 class Ssd final : public Tier {
 public:
     explicit Ssd(TierTraits traits) : Tier(std::move(traits)) {}
@@ -31,13 +36,6 @@ public:
     [[nodiscard]] std::string directory() const override { return traits_.place; }
 };
 
-}  // namespace
-
-bool is_ssd_place(std::string const& text)
-{
-    return text.starts_with('/');
-}
-
 core::Result<std::unique_ptr<Tier>> make_ssd(TierTraits const& traits)
 {
     auto const refuse = [&](int error, char const* what_to_do) {
@@ -52,9 +50,22 @@ core::Result<std::unique_ptr<Tier>> make_ssd(TierTraits const& traits)
     return std::make_unique<Ssd>(traits);
 }
 
-std::uint64_t ssd_free_bytes(TierTraits const& tier)
-{
-    return directory_free_bytes(tier.place);
-}
+}  // namespace
+
+extern TierKind const ssd_tier;
+TierKind const ssd_tier = {
+    .name = "ssd",
+    .help = "files in a directory, mapped",
+    .place = "an absolute directory such as /scratch",
+    .device = true,
+    .persistency = Persistency::job,
+    .latency_s = 100e-6,
+    .write_bandwidth = 1e9,
+    .read_bandwidth = 1e9,
+    .free_bytes = ssd_free_bytes,
+    .make = make_ssd,
+    .is_place = [](std::string const& text) { return text.starts_with('/'); },
+    .sample = [](std::string const& scratch) { return scratch; },
+};
 
 }  // namespace tapioca::machine

@@ -1,7 +1,6 @@
 #include "machine/tier/tier.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include <fmt/core.h>
@@ -14,26 +13,15 @@ namespace tapioca::machine {
 
 namespace {
 
-bool no_place(std::string const& text)
+/// Names that may be wished for anywhere: those of the kinds, and those of what find_tiers() may find.
+std::vector<std::string_view> known_names()
 {
-    return text.empty();
-}
-
-// One copy by one process, as far as nothing better is known.
-constexpr std::array<Kind, 3> kinds = {{
-    {"dram", "", no_place, dram_free_bytes, make_dram, 100e-9, 10e9, 10e9, Persistency::none},
-    {"numa", "a NUMA node such as 1", is_numa_place, numa_free_bytes, make_numa, 150e-9, 8e9, 8e9, Persistency::none},
-    {"ssd", "an absolute directory such as /scratch", is_ssd_place, ssd_free_bytes, make_ssd, 100e-6, 1e9, 1e9,
-     Persistency::job},
-}};
-
-// Beside the kinds, what find_tiers() may find.
-constexpr std::array known_names = {"dram", "hbm", "nvm", "cxl", "spm", "gpu", "numa", "ssd"};
-
-Kind const* find_kind(std::string_view name)
-{
-    auto const* const kind = std::find_if(kinds.begin(), kinds.end(), [&](Kind const& k) { return k.name == name; });
-    return kind == kinds.end() ? nullptr : &*kind;
+    std::vector<std::string_view> names;
+    for (auto const* const kind : tier_kinds()) {
+        names.insert(names.end(), kind->found_as.begin(), kind->found_as.end());
+        names.push_back(kind->name);
+    }
+    return names;
 }
 
 TierTraits const* find_name(std::vector<TierTraits> const& tiers, std::string const& name)
@@ -42,30 +30,25 @@ TierTraits const* find_name(std::vector<TierTraits> const& tiers, std::string co
     return tier == tiers.end() ? nullptr : &*tier;
 }
 
-/// The described tier whose figures hold at a place given by hand: that of the same name, or of the same NUMA node.
-TierTraits const* find_like(std::vector<TierTraits> const& tiers, std::string const& name, Kind const& kind,
+/// The described tier whose figures hold at a place given by hand: that of the same name, or one that includes it.
+TierTraits const* find_like(std::vector<TierTraits> const& tiers, std::string const& name, TierKind const& kind,
                             std::string const& place)
 {
     if (auto const* const same = find_name(tiers, name)) return same;
-    if (kind.name != "numa") return nullptr;
-    auto const wanted = numa_nodes(place);
-    for (auto const& tier : tiers) {
-        auto const nodes = tier.kind == "numa" ? numa_nodes(tier.place) : std::vector<unsigned>();
-        if (std::all_of(wanted.begin(), wanted.end(),
-                        [&](unsigned node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }))
-            return &tier;
-    }
+    if (kind.includes != nullptr)
+        for (auto const& tier : tiers)
+            if (tier.kind == kind.name && kind.includes(tier.place, place)) return &tier;
     return nullptr;
 }
 
-core::Result<TierTraits> place_by_hand(std::string const& wish, std::string const& name, Kind const& kind,
+core::Result<TierTraits> place_by_hand(std::string const& wish, std::string const& name, TierKind const& kind,
                                        std::string const& place, std::vector<TierTraits> const& tiers)
 {
-    if (kind.place.empty())
+    if (kind.is_place == nullptr)
         return core::fail(Errc::setting, fmt::format("tier {}: {} has no place: write {}", wish, name, name));
     if (!kind.is_place(place))
         return core::fail(Errc::setting, fmt::format("tier {}: expected {} after {}:", wish, kind.place, name));
-    auto traits = assumed_traits(std::string(kind.name), wish, place);
+    auto traits = assumed_traits(kind, wish, place);
     if (auto const* const like = find_like(tiers, name, kind, place)) {
         traits = *like;
         traits.name = wish;
@@ -81,16 +64,17 @@ tl::unexpected<core::Failure> unknown_tier(std::string const& wish, std::string 
     std::vector<std::string_view> there;
     there.reserve(tiers.size());
     for (auto const& tier : tiers) there.emplace_back(tier.name);
-    if (auto const* const kind = find_kind(name); kind && !kind->place.empty())
+    if (auto const* const kind = find_kind(name); kind && kind->is_place)
         return core::fail(Errc::setting, fmt::format("tier {}: expected {} after {}:", wish, kind->place, name));
     auto const list = fmt::format("{}", fmt::join(there, ", "));
-    if (std::find(known_names.begin(), known_names.end(), name) != known_names.end())
+    auto const known = known_names();
+    if (std::find(known.begin(), known.end(), name) != known.end())
         return core::fail(Errc::setting, fmt::format("this node has no {}: it has {}", name, list));
 
     std::string lower = name;
     std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
     auto names = there;
-    names.insert(names.end(), known_names.begin(), known_names.end());
+    names.insert(names.end(), known.begin(), known.end());
     auto const best = core::nearest(lower, names);
     bool const close = core::edit_distance(lower, best) <= 2;
     return core::fail(Errc::setting,
@@ -110,20 +94,58 @@ core::Status Tier::bind(int /*fd*/) const
     return {};
 }
 
-TierTraits assumed_traits(std::string const& kind_name, std::string name, std::string place)
+TierKind const* find_kind(std::string_view name)
 {
-    auto const& kind = *find_kind(kind_name);
-    return {std::move(name),       kind_name, std::move(place), {kind.latency_s}, {kind.write_bandwidth},
-            {kind.read_bandwidth}, {},        kind.persistency};
+    auto const kinds = tier_kinds();
+    auto const kind = std::find_if(kinds.begin(), kinds.end(), [&](auto const* k) { return k->name == name; });
+    return kind == kinds.end() ? nullptr : *kind;
+}
+
+TierTraits assumed_traits(TierKind const& kind, std::string name, std::string place)
+{
+    return {std::move(name),
+            std::string(kind.name),
+            std::move(place),
+            {kind.latency_s},
+            {kind.write_bandwidth},
+            {kind.read_bandwidth},
+            {},
+            kind.persistency};
 }
 
 TierTraits with_assumptions(TierTraits traits)
 {
-    if (!find_kind(traits.kind)) return traits;
-    auto const assumed = assumed_traits(traits.kind, traits.name, traits.place);
+    auto const* const kind = find_kind(traits.kind);
+    if (!kind) return traits;
+    auto const assumed = assumed_traits(*kind, traits.name, traits.place);
     for (auto const figure : {&TierTraits::latency_s, &TierTraits::write_bandwidth, &TierTraits::read_bandwidth})
         if ((traits.*figure).value <= 0) traits.*figure = assumed.*figure;
     return traits;
+}
+
+TierTraits ordinary_memory()
+{
+    for (auto const* const kind : tier_kinds())
+        if (kind->ordinary) return {std::string(kind->name), std::string(kind->name), {}, {}, {}, {}, {}, {}};
+    return {};
+}
+
+bool is_ordinary(TierTraits const& tier)
+{
+    auto const* const kind = find_kind(tier.kind);
+    return kind != nullptr && kind->ordinary;
+}
+
+bool is_device(TierTraits const& tier)
+{
+    auto const* const kind = find_kind(tier.kind);
+    return kind != nullptr && kind->device;
+}
+
+std::string shown_place(TierTraits const& tier)
+{
+    auto const* const kind = find_kind(tier.kind);
+    return kind == nullptr || tier.place.empty() ? tier.place : std::string(kind->place_prefix) + tier.place;
 }
 
 core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits)

@@ -25,7 +25,7 @@ struct Figure {
 
 struct TierTraits {
     std::string name;   ///< as users write it: dram, hbm, ssd, numa:2, or a platform file's own, such as nvr
-    std::string kind;   ///< what makes it: a row of the table in tier.cpp
+    std::string kind;   ///< what makes it: a row of rows.inc
     std::string place;  ///< the directory of an ssd, the NUMA nodes of numa memory ("1" or "1,3")
     Figure latency_s;
     Figure write_bandwidth;  ///< bytes per second
@@ -90,6 +90,14 @@ core::Result<std::unique_ptr<Tier>> make_tier(TierTraits const& traits);
 
 /// The same with assumptions in place of what is not known.
 TierTraits with_assumptions(TierTraits traits);
+
+/// What every node has: the memory that its processes work in. Nothing else is known of it here.
+TierTraits ordinary_memory();
+bool is_ordinary(TierTraits const& tier);
+/// True if its bytes are on a device: they take no memory of the node, and are there only after Mapping::flush().
+bool is_device(TierTraits const& tier);
+/// Its place for people: "/scratch", "NUMA 1".
+std::string shown_place(TierTraits const& tier);
 
 /// The tiers of this node, fastest first, with what is really free: dram, and what hwloc knows (HBM, CXL, NVM).
 std::vector<TierTraits> find_tiers();

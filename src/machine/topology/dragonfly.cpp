@@ -1,9 +1,19 @@
+// dragonfly: groups of routers, each of which has links to the other groups.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
+#include <set>
 
+#include <fmt/core.h>
+
+#include "machine/topology/kind.hpp"
+#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
+
+extern TopologyKind const dragonfly_topology;
 
 namespace {
 
@@ -15,11 +25,11 @@ struct Router {
 class Dragonfly final : public Topology {
 public:
     Dragonfly(DragonflyShape const& shape, std::vector<Level> levels)
-        : Topology(shape.groups * shape.rows * shape.columns * shape.nodes_per_router, std::move(levels)), shape_(shape)
+        : Topology(dragonfly_topology, shape.groups * shape.rows * shape.columns * shape.nodes_per_router,
+                   std::move(levels)),
+          shape_(shape)
     {
     }
-
-    [[nodiscard]] std::string_view kind() const override { return "dragonfly"; }
 
     [[nodiscard]] std::vector<int> dimensions() const override
     {
@@ -110,7 +120,56 @@ public:
         return result;
     }
 
+    [[nodiscard]] std::string to_toml(std::vector<std::string> const& /*hosts*/) const override
+    {
+        return fmt::format("groups = {}\nrows = {}\ncolumns = {}\nnodes_per_router = {}\n", shape_.groups, shape_.rows,
+                           shape_.columns, shape_.nodes_per_router);
+    }
+    [[nodiscard]] std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const override
+    {
+        return make_dragonfly(shape_, levels.at(0), levels.at(1), levels.at(2));
+    }
+    /// Groups side by side, with their routers in rows and columns. Groups that are not used are left out of a network
+    /// that is much larger, and so are the last rows, if nobody uses them.
+    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    {
+        std::set<int> groups;
+        int rows = shape_.rows;
+        if (much_larger(*this, used)) {
+            rows = 1;
+            for (int const node : used) {
+                groups.insert(router(node).group);
+                rows = std::max(rows, router(node).row + 1);
+            }
+        } else {
+            for (int group = 0; group < shape_.groups; ++group) groups.insert(group);
+        }
+        std::vector<Layout> parts;
+        for (int const group : groups) {
+            std::vector<Layout> routers;
+            for (int place = 0; place < rows * shape_.columns; ++place)
+                routers.push_back(router_layout(group * shape_.rows * shape_.columns + place, cell));
+            auto const inside = in_rows(routers, shape_.columns, layout_gap(cell));
+            parts.push_back(framed(inside, fmt::format("group {}", group), 8));
+        }
+        return packed(parts, 12);
+    }
+
 private:
+    [[nodiscard]] Layout router_layout(int number, double cell) const
+    {
+        std::vector<int> nodes(static_cast<std::size_t>(shape_.nodes_per_router));
+        std::iota(nodes.begin(), nodes.end(), number * shape_.nodes_per_router);
+        auto const columns = static_cast<int>(std::ceil(std::sqrt(shape_.nodes_per_router)));
+        auto const pad = layout_gap(cell) / 2;
+        Layout result;
+        put(result, cells(nodes, columns, cell, pad), pad, pad);
+        result.width += pad;
+        result.height += pad;
+        result.frames.push_back({0, 0, result.width, result.height, "", true});
+        return result;
+    }
+
     [[nodiscard]] Router router(int node) const
     {
         int const router = node / shape_.nodes_per_router;
@@ -121,7 +180,28 @@ private:
     DragonflyShape shape_;
 };
 
+constexpr std::string_view dragonfly_keys[] = {"groups", "rows", "columns", "nodes_per_router"};
+
+SharedTopology read_dragonfly(Section const& topology, Draft& draft)
+{
+    std::vector<int> sizes;
+    for (auto const key : dragonfly_keys) {
+        if (!topology.has(key)) topology.refuse(key, "is missing");
+        sizes.push_back(*topology.integer(key, 1, most_nodes));
+    }
+    (void)multiply_up(topology, "groups", sizes);
+    auto const levels = read_levels(topology, {"node", "inside", "between"}, draft);
+    return make_dragonfly({sizes[0], sizes[1], sizes[2], sizes[3]}, levels[0], levels[1], levels[2]);
+}
+
 }  // namespace
+
+TopologyKind const dragonfly_topology = {
+    .name = "dragonfly",
+    .help = "groups of routers in rows and columns",
+    .keys = dragonfly_keys,
+    .read = read_dragonfly,
+};
 
 std::shared_ptr<Topology const> make_dragonfly(DragonflyShape shape, Level node, Level inside, Level between)
 {

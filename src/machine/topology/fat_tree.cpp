@@ -1,16 +1,28 @@
+// fat_tree: a tree of switches.
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "machine/platform/figures.hpp"
+#include "machine/platform/switches.hpp"
+#include "machine/topology/kind.hpp"
+#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
+
+extern TopologyKind const fat_tree_topology;
 
 namespace {
 
 class FatTree final : public Topology {
 public:
     FatTree(std::vector<std::vector<int>> switches, std::vector<Level> levels)
-        : Topology(static_cast<int>(switches.at(0).size()), std::move(levels)), switches_(std::move(switches))
+        : Topology(fat_tree_topology, static_cast<int>(switches.at(0).size()), std::move(levels)),
+          switches_(std::move(switches))
     {
         // Switches become 0 to their number in order of appearance, whatever they were called.
         for (auto& level : switches_) {
@@ -21,7 +33,6 @@ public:
         number_children();
     }
 
-    [[nodiscard]] std::string_view kind() const override { return "fat_tree"; }
     /// From the top: the most that hang from a switch of each level.
     [[nodiscard]] std::vector<int> dimensions() const override { return dimensions_; }
 
@@ -86,7 +97,79 @@ public:
         return result;
     }
 
+    [[nodiscard]] std::string to_toml(std::vector<std::string> const& hosts) const override
+    {
+        std::vector<int> order;
+        bool regular = true;
+        for (int node = 0; node < nodes(); ++node) {
+            order.push_back(node);
+            auto const at = coordinates(node);
+            int place = 0;
+            for (std::size_t d = 0; d < at.size(); ++d) place = place * dimensions_[d] + at[d];
+            regular = regular && place == node;
+        }
+        std::int64_t product = 1;
+        for (int const size : dimensions_) product *= size;
+        if (regular && product == nodes())
+            return fmt::format("arity = [{}]\n", fmt::join(dimensions_.rbegin(), dimensions_.rend(), ", "));
+        std::sort(order.begin(), order.end(), [&](int a, int b) { return coordinates(a) < coordinates(b); });
+        return fmt::format("switches = {}\n", nested(order, 0, hosts));
+    }
+    [[nodiscard]] std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const override
+    {
+        return make_fat_tree(switches_, std::move(levels));
+    }
+    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    {
+        auto drawn = all_nodes(*this);
+        if (much_larger(*this, used)) {
+            std::set<int> leaves;
+            for (int const node : used) leaves.insert(switches_[0][node]);
+            std::erase_if(drawn, [&](int node) { return !leaves.contains(switches_[0][node]); });
+        }
+        return below({}, drawn, cell);
+    }
+
 private:
+    /// The switches and nodes below the one that `under` share, which is `depth` below the top, as lists in lists.
+    /// `under` is in the order of coordinates.
+    [[nodiscard]] std::string nested(std::span<int const> under, std::size_t depth,
+                                     std::vector<std::string> const& hosts) const
+    {
+        bool const leaf = depth + 1 == dimensions_.size();
+        std::vector<std::string> children;
+        while (!under.empty()) {
+            auto const child = coordinates(under[0])[depth];
+            std::size_t count = 0;
+            while (count < under.size() && coordinates(under[count])[depth] == child) ++count;
+            if (!leaf)
+                children.push_back(nested(under.first(count), depth + 1, hosts));
+            else
+                children.push_back(hosts.empty() ? fmt::format("{}", under[0]) : text_value(hosts[under[0]]));
+            under = under.subspan(count);
+        }
+        return fmt::format("[{}]", fmt::join(children, leaf ? ", " : ",\n    "));
+    }
+
+    /// Switches in switches; `path` is the way from the top to this one, `under` are the nodes below it.
+    [[nodiscard]] Layout below(std::vector<int> const& path, std::vector<int> const& under, double cell) const
+    {
+        auto const label = fmt::format("switch {}", fmt::join(path, "."));
+        if (path.size() + 1 == dimensions_.size()) {
+            auto const columns = columns_for(dimensions_.back(), 1, 1);
+            return framed(cells(under, columns, cell, layout_gap(cell)), path.empty() ? "one switch" : label, 7);
+        }
+        std::map<int, std::vector<int>> children;
+        for (int const node : under) children[coordinates(node)[path.size()]].push_back(node);
+        std::vector<Layout> parts;
+        for (auto const& [place, those] : children) {
+            auto further = path;
+            further.push_back(place);
+            parts.push_back(below(further, those, cell));
+        }
+        return framed(packed(parts, 8), path.empty() ? "top switch" : label, 10);
+    }
+
     /// places_[l][i]: which of its switch's children is i, a node (l = 0) or a switch of level l-1.
     void number_children()
     {
@@ -109,7 +192,43 @@ private:
     std::vector<int> dimensions_;
 };
 
+std::vector<std::vector<int>> read_arity(Section const& topology)
+{
+    auto const arity = *topology.integers("arity", 1, most_nodes);
+    if (arity.empty() || arity.size() > most_levels)
+        topology.refuse("arity", fmt::format("must list 1 to {} numbers, such as [16, 8]", most_levels));
+    int const nodes = multiply_up(topology, "arity", arity);
+    std::vector<std::vector<int>> switches;
+    int under = 1;
+    for (int const count : arity) {
+        under *= count;
+        auto& level = switches.emplace_back();
+        for (int node = 0; node < nodes; ++node) level.push_back(node / under);
+    }
+    return switches;
+}
+
+SharedTopology read_fat_tree(Section const& topology, Draft& draft)
+{
+    if (topology.has("arity") == topology.has("switches"))
+        topology.refuse("arity", "or topology.switches must be given, and not both");
+    auto switches = topology.has("arity") ? read_arity(topology) : read_switches(topology, draft);
+    std::vector<std::string> names;
+    for (std::size_t level = 1; level <= switches.size(); ++level) names.push_back(fmt::format("level {}", level));
+    auto levels = read_levels(topology, names, draft);
+    return make_fat_tree(std::move(switches), std::move(levels));
+}
+
+constexpr std::string_view fat_tree_keys[] = {"arity", "switches"};
+
 }  // namespace
+
+TopologyKind const fat_tree_topology = {
+    .name = "fat_tree",
+    .help = "switches above switches, up to one",
+    .keys = fat_tree_keys,
+    .read = read_fat_tree,
+};
 
 std::shared_ptr<Topology const> make_fat_tree(std::vector<std::vector<int>> switches, std::vector<Level> levels)
 {

@@ -1,14 +1,18 @@
+// flat: hosts behind one switch.
+#include "machine/topology/kind.hpp"
+#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
+
+extern TopologyKind const flat_topology;
 
 namespace {
 
 class Flat final : public Topology {
 public:
-    Flat(int nodes, Level link) : Topology(nodes, {std::move(link)}) {}
+    Flat(int nodes, Level link) : Topology(flat_topology, nodes, {std::move(link)}) {}
 
-    [[nodiscard]] std::string_view kind() const override { return "flat"; }
     [[nodiscard]] std::vector<int> dimensions() const override { return {nodes()}; }
     [[nodiscard]] std::vector<int> coordinates(int node) const override { return {node}; }
     [[nodiscard]] std::vector<int> hops(int from, int to) const override { return {distance(from, to)}; }
@@ -34,9 +38,34 @@ public:
         }
         return result;
     }
+
+    [[nodiscard]] std::string to_toml(std::vector<std::string> const& /*hosts*/) const override { return {}; }
+    [[nodiscard]] std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const override
+    {
+        return make_flat(nodes(), levels.at(0));
+    }
+    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    {
+        auto const drawn = nodes_to_draw(*this, used);
+        auto const columns = columns_for(static_cast<int>(drawn.size()), 1, 1);
+        return framed(cells(drawn, columns, cell, layout_gap(cell)), "one switch", 10);
+    }
 };
 
+SharedTopology read_flat(Section const& topology, Draft& draft)
+{
+    auto const nodes = topology.integer("nodes", 1, most_nodes);
+    if (!nodes && draft.hosts.empty()) topology.refuse("nodes", "is missing");
+    return make_flat(nodes.value_or(static_cast<int>(draft.hosts.size())), read_levels(topology, {"link"}, draft)[0]);
+}
+
 }  // namespace
+
+TopologyKind const flat_topology = {
+    .name = "flat",
+    .help = "hosts behind one switch",
+    .read = read_flat,
+};
 
 std::shared_ptr<Topology const> make_flat(int nodes, Level link)
 {

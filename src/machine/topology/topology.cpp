@@ -4,9 +4,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "machine/topology/kind.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
+
+std::string_view Topology::kind() const
+{
+    return kind_->name;
+}
 
 double Topology::cost(Source const& source, int to, std::span<Charge const> charges) const
 {

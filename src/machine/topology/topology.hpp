@@ -28,6 +28,9 @@ struct Charge {
     double per_byte_s = 0;
 };
 
+struct TopologyKind;
+struct Layout;
+
 /// Distances count links crossed. Nodes are 0 to nodes()-1; a route is a shortest one.
 class Topology {
 public:
@@ -35,7 +38,8 @@ public:
     Topology(Topology const&) = delete;
     Topology& operator=(Topology const&) = delete;
 
-    [[nodiscard]] virtual std::string_view kind() const = 0;
+    /// Its name in platform files.
+    [[nodiscard]] std::string_view kind() const;
     [[nodiscard]] int nodes() const { return nodes_; }
     /// From the nodes outwards. getLatency and getBandwidth of the papers.
     [[nodiscard]] std::vector<Level> const& levels() const { return levels_; }
@@ -57,10 +61,23 @@ public:
     [[nodiscard]] virtual std::vector<double> costs(std::span<Source const> sources,
                                                     std::span<Charge const> charges) const = 0;
 
+    /// What says the same in the [topology] of a platform file: lines of keys beside those that all kinds have. `hosts`
+    /// are the names of the nodes, if they have some.
+    [[nodiscard]] virtual std::string to_toml(std::vector<std::string> const& hosts) const = 0;
+    /// The same network with other figures for each of its levels.
+    [[nodiscard]] virtual std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const = 0;
+    /// Its nodes in cells of this size; of a network that is much larger than the nodes `used`, only their
+    /// surroundings.
+    [[nodiscard]] virtual Layout layout(std::vector<int> const& used, double cell) const = 0;
+
 protected:
-    Topology(int nodes, std::vector<Level> levels) : nodes_(nodes), levels_(std::move(levels)) {}
+    Topology(TopologyKind const& kind, int nodes, std::vector<Level> levels)
+        : kind_(&kind), nodes_(nodes), levels_(std::move(levels))
+    {
+    }
 
 private:
+    TopologyKind const* kind_;
     int nodes_;
     std::vector<Level> levels_;
 };

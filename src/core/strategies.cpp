@@ -1,0 +1,16 @@
+// Nothing but the table: tests/extension has one with a row more in its place.
+#include "core/strategies.hpp"
+
+namespace tapioca::core {
+
+std::span<std::string_view const> strategy_names()
+{
+#define ROW(name, object) name,
+    static constexpr std::string_view names[] = {
+#include "core/strategies.inc"
+    };
+#undef ROW
+    return names;
+}
+
+}  // namespace tapioca::core

@@ -1,0 +1,146 @@
+#include "declared/file_state.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include <fmt/core.h>
+
+#include "core/warn.hpp"
+#include "declared/step_state.hpp"
+#include "file/opening.hpp"
+#include "report/report.hpp"
+
+namespace tapioca::declared {
+
+FileState::~FileState()
+{
+    if (!open || std::uncaught_exceptions() > 0) return;
+    if (!forgotten_)
+        core::warn(fmt::format("{}: {}, nor was close()", path, forgotten_.error().text));
+    else if (staging && session->team().rank() == 0)
+        core::warn(flush::never_closed(path));
+}
+
+core::Status FileState::forgotten() const
+{
+    auto status = forgotten_;
+    for (auto const* const step : steps) core::keep_first(status, step->forgotten());
+    return status;
+}
+
+void FileState::flush()
+{
+    collective(*this, "flush", [&] {
+        require_open("flush");
+        require_idle("flush");
+        if (staging) raise_if("flush", staging->flush(false));
+    });
+}
+
+void FileState::sync()
+{
+    collective(*this, "sync", [&] {
+        require_open("sync");
+        if (staging) {
+            require_idle("sync");
+            raise_if("sync", staging->flush(true));
+        }
+        // One fsync reaches what every process of this node wrote.
+        core::Status local;
+        if (session->team().node_rank() == 0) {
+            auto* const opened = target();
+            local = opened ? opened->sync() : target_status();
+            if (local && mode == Mode::create) local = target::sync_directory_of(place);
+        }
+        raise_if("sync", session->agreement().agree(local));
+    });
+}
+
+std::uint64_t FileState::size()
+{
+    return collective(*this, "size", [&] {
+        require_open("size");
+        core::Status local;
+        std::vector<std::uint64_t> bytes{0};
+        if (session->team().rank() == 0) {
+            auto* const opened = target();
+            auto result = opened ? opened->size() : tl::unexpected(target_status().error());
+            if (result)
+                bytes[0] = *result;
+            else
+                local = tl::unexpected(result.error());
+        }
+        raise_if("size", session->agreement().agree(local));
+        auto const in_file = session->team().sum(bytes)[0];
+        if (!staging) return in_file;
+        staging->advance();
+        return std::max(in_file, static_cast<std::uint64_t>(staging->end()));
+    });
+}
+
+void FileState::close()
+{
+    collective(*this, "close", [&] { close_all(); });
+}
+
+void FileState::close_all()
+{
+    require_open("close");
+    require_idle("close");
+    auto staged = staging ? staging->close() : core::Status();
+    if (staging && settings.options.report) account.more.emplace_back("stage", staging->figures());
+    staging.reset();
+    auto local = close_target();
+    core::keep_first(local, forgotten());
+    open = false;
+    session->closed();
+    auto const agreed = session->agreement().agree(local);
+    // The ranks no longer make the same collective calls after an abandoned step.
+    bool const apart = session->several_nodes() && session->agreement().abandoned();
+    if (settings.options.report && !apart) report::write({path, file::name(mode), settings, session->team()}, account);
+    raise_if("close", staged);
+    raise_if("close", agreed);
+}
+
+std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
+                                     MPI_Info info, Opening const& opening)
+{
+    std::shared_ptr<FileState> state;
+    try {
+        state = {new FileState, [](FileState* file) {
+                     if (!file->forked()) delete file;  // else it is the parent's
+                 }};
+        state->path = path;
+        state->place = target::absolute(path);
+        state->mode = mode;
+        state->recovering = opening.recovering;
+        auto const stage = [&] {
+            if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
+        };
+        file::open(*state, {comm, options, info, opening.kept, stage});
+    } catch (std::bad_alloc const&) {
+        if (!state || !state->session)
+            comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",
+                                      comm::rank_in(comm), path));
+        state->lose("open");
+    }
+    return state;
+}
+
+std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pattern::Variables const& variables)
+{
+    auto& file = *shared;
+    file.require_open("declare");
+    if (file.staging) file.staging->advance();
+    report::Planning planning(file.account, file.session->team());
+    auto plan = file.plan(variables);
+    if (!plan) file.raise("declare", plan.error());
+    file.require_same("declare", "the plan", plan::explain(*plan, {}));
+    planning.done(*plan, variables, file.settings);
+    bool const one_node = plan->job.nodes == 1;
+    auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
+    if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
+    return step;
+}
+
+}  // namespace tapioca::declared

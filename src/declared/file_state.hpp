@@ -1,0 +1,72 @@
+// FileState: what stands behind File: an open file, staged or not, and the steps that were declared on it.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "file/open_file.hpp"
+#include "flush/staging.hpp"
+#include "report/account.hpp"
+
+namespace tapioca::declared {
+
+class StepState;
+
+class FileState : public file::OpenFile {
+public:
+    FileState() = default;
+    FileState(FileState const&) = delete;
+    FileState& operator=(FileState const&) = delete;
+    /// Complains of steps that were never run, if there was no close() to do it, and of a log that stays.
+    ~FileState();
+
+    report::Account account;
+    std::unique_ptr<flush::Staging> staging;  ///< if writes go to a log first
+    std::vector<StepState const*> steps;      ///< that will run on this file
+
+    /// What File's functions of these names do. Collective, all of them.
+    void flush();
+    void sync();
+    [[nodiscard]] std::uint64_t size();
+    void close();
+
+    /// A step was dropped with variables that were supplied and never moved: close() says so. Local.
+    void note_forgotten(core::Status const& what) { core::keep_first(forgotten_, what); }
+
+private:
+    [[nodiscard]] core::Status forgotten() const;
+    void close_all();
+
+    core::Status forgotten_;
+};
+
+struct Opening {
+    bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
+    bool may_stage = true;    ///< else the file gets no log, whatever the settings say
+    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
+};
+
+/// What File::open() does. Collective.
+std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
+                                     MPI_Info info, Opening const& opening = {});
+
+/// Plans a step for what this rank moves. Collective.
+std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& file, pattern::Variables const& variables);
+
+/// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
+/// all get the error instead.
+template <class Body>
+auto collective(FileState& file, char const* call, Body body)
+{
+    try {
+        return body();
+    } catch (std::bad_alloc const&) {
+    } catch (std::length_error const&) {  // of a vector or string, which no machine can hold
+    }
+    file.lose(call);
+}
+
+}  // namespace tapioca::declared

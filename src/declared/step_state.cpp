@@ -1,0 +1,277 @@
+#include "declared/step_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace tapioca::declared {
+
+namespace {
+
+char const* name(Op op)
+{
+    return op == Op::write ? "write" : "read";
+}
+
+constexpr char const* waits = "the step is under way: wait() for it first";
+
+}  // namespace
+
+StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan)
+    : file_(std::move(file)),
+      transfer_(file_->session, file_->around, std::move(variables), std::move(plan)),
+      data_(this->variables().size(), nullptr),
+      supplied_(this->variables().size(), false)
+{
+    file_->steps.push_back(this);
+}
+
+StepState::~StepState()
+{
+    std::erase(file_->steps, this);
+    try {
+        file_->note_forgotten(forgotten());
+    } catch (std::bad_alloc const&) {  // whoever has no memory for a line hears of it anyway
+    }
+}
+
+core::Status StepState::forgotten() const
+{
+    bool const supplied = wanted_ || !input_;
+    if (!supplied || transfer_.under_way() || past_the_log_) return {};
+    auto const first = std::find(supplied_.begin(), supplied_.end(), true);
+    if (first == supplied_.end())
+        return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
+    return core::fail(
+        Errc::invalid_state,
+        fmt::format("variable {} of a step was supplied, and finish() was never called", first - supplied_.begin()));
+}
+
+void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
+{
+    auto const bad = [&](Errc code, std::string const& what) {
+        core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
+    };
+    if (transfer_.under_way()) return bad(Errc::invalid_state, waits);
+    if (wanted_ && *wanted_ != op)
+        return bad(Errc::invalid_state, fmt::format("the step already has variables to {}", name(*wanted_)));
+    wanted_ = op;
+    if (var >= variables().size())
+        return bad(Errc::invalid_argument, fmt::format("{} variables are declared", variables().size()));
+    if (supplied_[var]) return bad(Errc::invalid_state, "it was supplied before in this step");
+    supplied_[var] = true;
+    if (bytes != variables()[var]->bytes())
+        return bad(Errc::invalid_argument,
+                   fmt::format("the buffer has {} bytes, the declaration {}", bytes, variables()[var]->bytes()));
+    if (!data && bytes > 0) return bad(Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
+    data_[var] = data;
+}
+
+/// What this rank is about to do, and what all are.
+Op StepState::announce()
+{
+    return transfer_.announce(wanted_, !input_, file_->mode == Mode::read ? Op::read : Op::write);
+}
+
+void StepState::check_input()
+{
+    auto const& job = plan().job;
+    std::int64_t end = 0;
+    if (wanted_ == Op::write && file_->mode == Mode::read)
+        core::keep_first(input_, core::fail(Errc::invalid_state, "writing to a file opened for reading"));
+    base_is_sane_ = !__builtin_add_overflow(base_, job.pattern.end, &end) && base_ + job.pattern.begin >= 0;
+    if (!base_is_sane_)
+        core::keep_first(input_, core::fail(Errc::invalid_argument,
+                                            fmt::format("rebased by {}, bytes {} to {} leave the range of file offsets",
+                                                        base_, job.pattern.begin, job.pattern.end)));
+    for (std::size_t var = 0; var < variables().size(); ++var)
+        if (!supplied_[var] && variables()[var]->bytes() > 0)
+            core::keep_first(
+                input_, core::fail(Errc::invalid_state, fmt::format("variable {} ({} bytes) was never supplied", var,
+                                                                    variables()[var]->bytes())));
+}
+
+/// What was supplied counts for one run, whether that comes about or not.
+void StepState::forget()
+{
+    input_ = {};
+    wanted_.reset();
+    std::fill(supplied_.begin(), supplied_.end(), false);
+}
+
+/// Whether this is a write or a read of a staged file. Where every rank has data, each knows by itself; else those
+/// without learn from the others.
+Op StepState::staged_direction()
+{
+    auto const& pattern = plan().job.pattern;
+    if (pattern.ranks_with_data == 0) return Op::write;  // of nothing
+    if (pattern.ranks_with_data == pattern.ranks) return wanted_.value_or(Op::write);
+    auto const op = announce();
+    transfer_.call_off();  // so that nobody is two steps ahead
+    return op;
+}
+
+/// Local: what goes wrong is this rank's, and all hear of it at the next flush.
+void StepState::write_staged()
+{
+    auto const check = file_->check();
+    auto status = input_;
+    if (check)
+        status = file_->session->agreement().agree(status);
+    else
+        file_->staging->note_failure(status);
+    try {
+        for (std::size_t var = 0; var < variables().size() && status; ++var)
+            status = file_->staging->write({*variables()[var], base_, data_[var], static_cast<std::uint32_t>(var)});
+    } catch (std::bad_alloc const&) {
+        status = core::fail_errno(ENOMEM, "the log");
+        file_->staging->note_failure(status);
+    }
+    forget();
+    if (!status && status.error().rank < 0) status.error().rank = file_->session->team().rank();
+    file_->raise_if("write to the log", status);
+}
+
+/// True if the run was a write and went to the log.
+bool StepState::start_staged()
+{
+    if (!file_->staging || past_the_log_) return false;
+    auto& staging = *file_->staging;
+    staging.advance();
+    check_input();
+    auto const op = staged_direction();
+    if (file_->check()) file_->require_same("start", "the direction", name(op));
+    if (op == Op::read) {
+        auto const& pattern = plan().job.pattern;
+        auto const base = base_is_sane_ ? base_ : 0;
+        file_->raise_if("read", staging.flush_before_read(base + pattern.begin, base + pattern.end));
+        return false;
+    }
+    Moved moved;
+    for (auto const& variable : variables()) moved.bytes += variable->bytes();
+    write_staged();
+    auto& account = file_->account.write;
+    ++account.steps;
+    account.bytes += moved.bytes;
+    staged_ = moved;
+    return true;
+}
+
+/// The run cannot go on, nor can those of the other ranks.
+void StepState::lose(char const* call)
+{
+    transfer_.stop();
+    forget();
+    file_->lose(call);
+}
+
+void StepState::start(bool background)
+try {
+    begin_run(background);
+} catch (std::bad_alloc const&) {
+    lose("finish");  // in which the others wait
+} catch (Error const&) {
+    if (!transfer_.under_way()) forget();  // else they belong to the run that is under way
+    throw;
+}
+
+/// Throws unless a run may begin, of this step and on this communicator. Local.
+void StepState::require_ready(bool background) const
+{
+    auto const& session = *file_->session;
+    if (session.in_flight)
+        file_->raise("start",
+                     {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+    // In the words of those who have begun: this rank may be late for the very step that was lost.
+    if (session.agreement().abandoned()) file_->raise_if(background ? "start" : "finish", session.agreement().lost());
+}
+
+/// What all ranks must be ready for before any of them begins. Throws on all of them. Collective.
+void StepState::prepare(bool background)
+try {
+    file_->require_same("start", "the direction", name(transfer_.op()));
+    file_->require_same("start", "the base offset", std::to_string(base_));
+    file_->raise_if("start", transfer_.prepare(background));
+} catch (Error const&) {
+    transfer_.call_off();  // all throw
+    throw;
+}
+
+void StepState::begin_run(bool background)
+{
+    file_->require_open("start");
+    if (staged_) file_->raise("start", {Errc::invalid_state, 0, -1, waits});
+    inside_ = 0;
+    core::Stopwatch const watch(inside_);
+    require_ready(background);
+    file_->watch(background ? "start" : "finish");
+    file_->require_same("start", "the file", file_->path);
+    if (start_staged()) return;
+    check_input();
+    (void)announce();
+    prepare(background);
+    auto const open_target = [file = file_.get()](core::Status& why_not) {
+        auto* const target = file->target();
+        if (!target) why_not = file->target_status();
+        return target;
+    };
+    auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
+    transfer_.start({data_, base, !input_, file_->storage.block_bytes, open_target}, background);
+}
+
+bool StepState::progress()
+{
+    file_->require_own("progress");
+    if (staged_) return true;
+    if (!transfer_.under_way()) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
+    return transfer_.advance();
+}
+
+Moved StepState::wait()
+try {
+    return end_run();
+} catch (std::bad_alloc const&) {
+    lose("finish");
+}
+
+Moved StepState::end_run()
+{
+    file_->require_own("wait");
+    if (staged_) return *std::exchange(staged_, std::nullopt);
+    if (!transfer_.under_way()) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
+    file_->watch(transfer_.in_background() ? "wait" : "finish");
+    auto const outcome = [&] {
+        core::Stopwatch const inside(inside_);
+        return transfer_.wait(input_);
+    }();
+    forget();
+    auto& direction = outcome.op == Op::write ? file_->account.write : file_->account.read;
+    if (!past_the_log_) {
+        ++direction.steps;
+        direction.bytes += outcome.status ? outcome.bytes : 0;
+    }
+    direction.add(outcome, inside_);
+    file_->raise_if("finish", outcome.status);
+    return {outcome.bytes, outcome.overlapped_bytes};
+}
+
+void StepState::rebase(std::int64_t offset)
+{
+    if (transfer_.under_way()) file_->raise("rebase", {Errc::invalid_state, 0, -1, waits});
+    base_ = offset;
+}
+
+void StepState::retarget(std::shared_ptr<FileState> file)
+{
+    if (transfer_.under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
+    file->require_open("retarget");
+    if (file->session != file_->session)
+        file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});
+    std::erase(file_->steps, this);
+    file_ = std::move(file);
+    file_->steps.push_back(this);
+    file_->account.add(plan(), file_->settings);
+}
+
+}  // namespace tapioca::declared

@@ -1,0 +1,68 @@
+// StepState: what stands behind Step: the buffers that were supplied for it, and its run, through the log or not.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "declared/file_state.hpp"
+#include "engine/transfer.hpp"
+
+namespace tapioca::declared {
+
+using engine::Op;
+
+class StepState {
+public:
+    StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan);
+    StepState(StepState const&) = delete;
+    StepState& operator=(StepState const&) = delete;
+    ~StepState();
+
+    void supply(std::size_t var, std::byte* data, std::size_t bytes, Op op);
+    void start(bool background);
+    bool progress();
+    Moved wait();
+    /// Its runs go to the file itself, and are counted by the caller: the drop-in library, which has flushed before.
+    void past_the_log() { past_the_log_ = true; }
+    [[nodiscard]] std::uint64_t received(std::size_t var) const { return transfer_.received(var); }
+    void rebase(std::int64_t offset);
+    void retarget(std::shared_ptr<FileState> file);
+    /// Makes the run under preparation fail on every rank, with the first such failure of the lowest rank.
+    void spoil(core::Status const& failure) { core::keep_first(input_, failure); }
+    /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
+    void forget();
+    /// What was supplied for a run that never came, if so.
+    [[nodiscard]] core::Status forgotten() const;
+    [[nodiscard]] plan::Plan const& plan() const { return transfer_.plan(); }
+    [[nodiscard]] FileState const& file() const { return *file_; }
+
+private:
+    void begin_run(bool background);
+    void require_ready(bool background) const;
+    void prepare(bool background);
+    [[nodiscard]] Moved end_run();
+    [[noreturn]] void lose(char const* call);
+    [[nodiscard]] Op announce();
+    [[nodiscard]] bool start_staged();
+    [[nodiscard]] Op staged_direction();
+    void write_staged();
+    void check_input();
+    [[nodiscard]] pattern::Variables const& variables() const { return transfer_.variables(); }
+
+    std::shared_ptr<FileState> file_;
+    engine::Transfer transfer_;
+    std::int64_t base_ = 0;
+    bool base_is_sane_ = true;
+    bool past_the_log_ = false;
+
+    // the run that is being put together or under way
+    std::vector<std::byte*> data_;
+    std::vector<bool> supplied_;
+    std::optional<Op> wanted_;
+    core::Status input_;           ///< the first thing wrong with what this rank supplied
+    std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
+    double inside_ = 0;
+};
+
+}  // namespace tapioca::declared

@@ -1,0 +1,191 @@
+#include "engine/agreement.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engine/net.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+/// Places in the tally: what the ranks say of a step as it begins.
+enum Tally : std::size_t { says_write, says_read, says_spoiled };
+
+/// What one node tells the others when a step was abandoned, in one number.
+std::uint64_t to_number(std::uint64_t agreements, Exchange::Reason const& reason)
+{
+    return (agreements & UINT32_MAX) | static_cast<std::uint64_t>(reason.code) << 32 |
+           static_cast<std::uint64_t>(reason.rank + 1) << 40;
+}
+
+void add_summaries(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+{
+    for (int i = 0; i < *count; ++i) {
+        pattern::Summary one;
+        pattern::Summary total;
+        std::memcpy(&one, static_cast<std::byte*>(in) + static_cast<std::size_t>(i) * sizeof one, sizeof one);
+        auto* const at = static_cast<std::byte*>(in_out) + static_cast<std::size_t>(i) * sizeof total;
+        std::memcpy(&total, at, sizeof total);
+        total.add(one);
+        std::memcpy(at, &total, sizeof total);
+    }
+}
+
+}  // namespace
+
+Agreement::Agreement(comm::Team const& team, Exchange& exchange, comm::MpiMessages& messages, bool crowded)
+    : team_(team), exchange_(exchange), messages_(messages)
+{
+    patience_.crowded = crowded;
+    if (several_nodes())
+        patience_.poll = [this] { return poll(); };
+    else
+        patience_.nudge = [this] { comm::nudge(team_.all()); };
+    patience_.activity = [this] { return exchange_.activity(); };
+}
+
+void Agreement::meet()
+{
+    if (!several_nodes()) (void)agree({});
+}
+
+core::Status Agreement::agree(core::Status const& local)
+{
+    if (!several_nodes()) return exchange_.agree(local, patience_);
+    if (abandoned()) return exchange_.lost();
+    agreement_->start(team_.all(), {local ? 0 : team_.size() - team_.rank()});
+    if (!come_to_agree()) return exchange_.lost();
+    auto const failed = agreement_->values()[0];
+    return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
+}
+
+/// Waits for the agreement that was started. False if it will never come about.
+bool Agreement::come_to_agree()
+{
+    // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
+    wait_until(patience_, "the other ranks to arrive",
+               [&] { return agreement_->done() || exchange_.abandoned_after(agreements_); });
+    if (!agreement_->done()) return false;
+    ++agreements_;
+    return true;
+}
+
+core::Status Agreement::least(std::span<std::int64_t> values)
+{
+    if (!several_nodes())
+        return exchange_.share(std::as_bytes(values), patience_, [&](int /*rank*/, std::span<std::byte const> theirs) {
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                std::int64_t value = 0;
+                std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
+                values[i] = std::min(values[i], value);
+            }
+        });
+    if (abandoned()) return exchange_.lost();
+    std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
+    for (auto const value : values) mirrored.push_back(~value);
+    agreement_->start(team_.all(), std::move(mirrored));
+    if (!come_to_agree()) return exchange_.lost();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = ~agreement_->values()[i];
+    return {};
+}
+
+core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core::Status const& local)
+{
+    if (several_nodes()) {
+        auto const agreed = agree(local);
+        if (!agreed) return tl::unexpected(agreed.error());
+        auto total = mine;
+        team_.reduce(&total, sizeof total, 1, add_summaries);
+        return total;
+    }
+    auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
+    std::vector<std::byte> mail(bytes, bytes + sizeof mine);
+    if (!local) {
+        auto const failure = core::pack(local.error());
+        mail.insert(mail.end(), failure.begin(), failure.end());
+    }
+    core::Result<pattern::Summary> total;
+    auto const shared = exchange_.share(mail, patience_, [&](int rank, std::span<std::byte const> theirs) {
+        if (!total) return;
+        pattern::Summary summary;
+        std::memcpy(&summary, theirs.data(), sizeof summary);
+        total->add(summary);
+        if (theirs.size() == sizeof summary) return;
+        total = tl::unexpected(core::unpack(theirs.subspan(sizeof summary)));
+        total.error().rank = rank;
+    });
+    if (!shared) return tl::unexpected(shared.error());
+    return total;
+}
+
+core::Result<std::string> Agreement::broadcast(std::string text)
+{
+    if (several_nodes()) {
+        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
+        return comm::broadcast(team_.all(), std::move(text));
+    }
+    bool fits = true;
+    auto const mine = team_.rank() == 0 ? std::as_bytes(std::span(text)) : std::span<std::byte const>();
+    auto const shared = exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
+        if (rank != 0) return;
+        fits = bytes.size() < Exchange::most_mail;
+        if (team_.rank() != 0 && fits) text.assign(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    });
+    if (!shared) return tl::unexpected(shared.error());
+    return fits ? text : comm::broadcast(team_.all(), std::move(text));
+}
+
+void Agreement::announce(std::uint64_t step, Direction mine, bool spoiled)
+{
+    if (!several_nodes()) return exchange_.announce(step, mine);
+    tally_->start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+}
+
+Agreement::Direction Agreement::announced(std::uint64_t step)
+{
+    if (!several_nodes()) return exchange_.announced(step);
+    if (!tally_->done()) return Direction::unknown;
+    return tally_->values()[says_read]    ? Direction::read
+           : tally_->values()[says_write] ? Direction::write
+                                          : Direction::none;
+}
+
+void Agreement::all_began()
+{
+    if (several_nodes())
+        wait_until(patience_, "the other ranks to start the step", [&] { return tally_->done() || abandoned(); });
+}
+
+bool Agreement::spoiled() const
+{
+    return tally_->values()[says_spoiled] != 0;
+}
+
+void Agreement::abandon(Exchange::Reason const& reason)
+{
+    exchange_.abandon(agreements_, reason);
+    if (!several_nodes() || !comm::mpi_is_active()) return;
+    auto const& nodes = team_.nodes();
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+        if (static_cast<int>(node) != team_.my_node())
+            messages_.tell(nodes[node], tag_abandoned, to_number(agreements_, exchange_.reason()));
+}
+
+/// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
+std::uint64_t Agreement::poll()
+{
+    if (auto const told = messages_.told(tag_abandoned))
+        exchange_.abandon(*told & UINT32_MAX,
+                          {static_cast<Errc>(*told >> 32 & 0xff), static_cast<int>(*told >> 40) - 1, 0});
+    return messages_.moved();
+}
+
+void Agreement::leave()
+{
+    (void)tally_.release();
+    (void)agreement_.release();
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,109 @@
+#include "engine/buffers.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/share.hpp"
+
+namespace tapioca::engine {
+
+bool Buffers::holds(Site const& site, Surroundings const& around, bool one_sided) const
+{
+    for (std::size_t tier = 0; tier < site.tiers().size(); ++tier)
+        if (!around.tiers[tier].holds(site.tiers()[tier])) return false;
+    return site.bytes() <= memory_.bytes() && site.map_bytes() <= maps_.bytes() &&
+           exchange_.lanes().hold(site.lanes()) && (!one_sided || window_.open());
+}
+
+core::Status Buffers::make(Site const& site, Surroundings& around, Tickets& tickets)
+{
+    auto status = grow(memory_, site.bytes());
+    if (status) status = grow(maps_, site.map_bytes());
+    if (status) status = grow(site.lanes(), tickets);
+    for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
+        status = grow(around.tiers[tier], site.tiers()[tier]);
+    return status;
+}
+
+core::Status Buffers::make_window()
+{
+    if (window_.open()) return {};
+    if (no_windows_.empty()) {
+        agreement_.meet();
+        auto window = comm::Window::create(team_.all(), memory_.data(), memory_.bytes());
+        if (window) {
+            window_ = std::move(*window);
+            return {};
+        }
+        no_windows_ = window.error().text;
+        if (team_.rank() == 0)
+            std::fprintf(stderr,
+                         "tapioca: this MPI refuses the window for transport=rma, p2p is used instead (%s; with Open "
+                         "MPI, --mca osc ^ucx may help)\n",
+                         no_windows_.c_str());
+    }
+    return core::fail(Errc::unsupported, no_windows_);
+}
+
+core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
+{
+    if (bytes <= mapping.bytes()) return {};
+    agreement_.meet();
+    if (&mapping == &memory_) window_.free();
+    mapping = machine::Mapping();         // nobody uses it between steps; given back first, so that both need not fit
+    (void)comm::agree(team_.node(), {});  // by every rank
+    auto larger = share(team_.node(), *tier_, bytes);
+    auto status = larger ? core::Status() : tl::unexpected(larger.error());
+    if (several_nodes()) status = agreement_.agree(status);  // else all ranks have the answer already
+    if (status) mapping = std::move(*larger);
+    return status;
+}
+
+core::Status Buffers::grow(Exchange::Lanes needed, Tickets& tickets)
+{
+    if (exchange_.lanes().hold(needed)) return {};
+    needed.count = std::max(needed.count, exchange_.lanes().count);
+    needed.buffers = std::max(needed.buffers, exchange_.lanes().buffers);
+    exchange_.use_lanes(nullptr, {});
+    counters_ = machine::Mapping();
+    auto const status = grow(counters_, Exchange::lane_bytes(team_.node_size(), needed));
+    if (!status) return status;
+    exchange_.use_lanes(counters_.data(), needed);
+    tickets.lanes.assign(needed.count, 0);
+    return {};
+}
+
+/// Only nodes with buffers on the tier take part in making them.
+core::Status Buffers::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
+{
+    if (tier.holds(bytes)) return {};
+    agreement_.meet();
+    core::Status status;
+    auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
+    if (here > tier.mapping.bytes()) {
+        tier.mapping = machine::Mapping();
+        (void)comm::agree(team_.node(), {});  // as above
+        auto made = share(team_.node(), machine::make_tier(*tier.traits), here);
+        if (made)
+            tier.mapping = std::move(*made);
+        else
+            status = tl::unexpected(made.error());
+    }
+    if (several_nodes()) status = agreement_.agree(status);
+    if (!status) {
+        tier.mapping = machine::Mapping();
+        tier.bytes.clear();
+        return status;
+    }
+    tier.bytes.resize(bytes.size(), 0);
+    for (std::size_t node = 0; node < bytes.size(); ++node) tier.bytes[node] = std::max(tier.bytes[node], bytes[node]);
+    return {};
+}
+
+void Buffers::leave()
+{
+    memory_.leave();
+}
+
+}  // namespace tapioca::engine

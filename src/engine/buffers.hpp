@@ -1,0 +1,59 @@
+// Buffers: the memory that the ranks of a node share while they run a route, and the window over it. It only grows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "comm/team.hpp"
+#include "comm/window.hpp"
+#include "core/result.hpp"
+#include "engine/agreement.hpp"
+#include "engine/context.hpp"
+#include "engine/site.hpp"
+#include "engine/surroundings.hpp"
+
+namespace tapioca::engine {
+
+class Buffers {
+public:
+    /// In memory of `tier`. What it is given must outlive this.
+    Buffers(comm::Team const& team, Exchange& exchange, Agreement& agreement, std::unique_ptr<machine::Tier> tier)
+        : team_(team), exchange_(exchange), agreement_(agreement), tier_(std::move(tier))
+    {
+    }
+    Buffers(Buffers const&) = delete;
+    Buffers& operator=(Buffers const&) = delete;
+
+    /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
+    [[nodiscard]] bool holds(Site const& site, Surroundings const& around, bool one_sided) const;
+    /// Makes sure that there is memory for a route. The tickets of counters that begin anew do so, too. Collective;
+    /// waits for nobody the second time.
+    core::Status make(Site const& site, Surroundings& around, Tickets& tickets);
+    /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
+    core::Status make_window();
+
+    [[nodiscard]] std::byte* data() const { return memory_.data(); }
+    [[nodiscard]] std::byte* maps() const { return maps_.data(); }
+    [[nodiscard]] comm::Window& window() { return window_; }
+    /// MPI may still read and write them: they are never given back. Local.
+    void leave();
+
+private:
+    [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
+    core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
+    core::Status grow(Exchange::Lanes needed, Tickets& tickets);
+    core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
+
+    comm::Team const& team_;
+    Exchange& exchange_;
+    Agreement& agreement_;
+    std::unique_ptr<machine::Tier> tier_;
+    machine::Mapping counters_;  ///< of the partitions
+    machine::Mapping memory_;
+    machine::Mapping maps_;
+    comm::Window window_;
+    std::string no_windows_;  ///< why the MPI refused one
+};
+
+}  // namespace tapioca::engine

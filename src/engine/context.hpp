@@ -1,0 +1,150 @@
+// Context: all that a step sees while it runs on one rank. The run owns it; the roles that make up the run (filler,
+// drainer, taker, loader, carrier) share it and read it only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/result.hpp"
+#include "engine/exchange.hpp"
+#include "engine/net.hpp"
+#include "engine/site.hpp"
+#include "engine/valid_map.hpp"
+#include "pattern/layout.hpp"
+#include "plan/plan.hpp"
+#include "target/target.hpp"
+#include "target/worker.hpp"
+
+namespace tapioca::engine {
+
+/// A layout and the buffer of the variable it belongs to.
+struct Track {
+    pattern::Layout const* layout;
+    std::byte* data;  ///< not written to by a write
+    std::size_t variable;
+};
+
+/// Where the counters of Exchange stand when a step begins; the same on every rank.
+struct Tickets {
+    std::uint64_t step = 0;
+    std::uint64_t read = 0;
+    std::vector<std::uint64_t> lanes;  ///< per partition; of no fewer than the exchange has
+
+    /// What the next step starts from, after one with this schedule: through lanes, or through the ring of a node
+    /// that reads.
+    void pass(plan::Schedule const& schedule, bool through_lanes);
+};
+
+/// Stands for a round where there is none.
+inline constexpr std::int64_t no_round = std::numeric_limits<std::int64_t>::max();
+
+struct Context {
+    // this rank and its node
+    Exchange* exchange = nullptr;
+    std::byte* buffers = nullptr;        ///< shared; as large as the route needs
+    std::byte* maps = nullptr;           ///< shared; all zero between steps
+    std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of the site
+    target::Worker* worker = nullptr;
+    Patience const* patience = nullptr;
+    int rank = 0;              ///< in the communicator
+    Net const* net = nullptr;  ///< on several nodes
+
+    // the step, the same on all ranks
+    plan::Route const* route = nullptr;
+    Site const* site = nullptr;
+    plan::Schedule schedule = {};
+    std::int64_t base = 0;
+    Tickets tickets = {};
+    bool writing = true;
+    bool every_byte = false;  ///< all ranks together move every byte from the first to the last
+    bool threaded = false;    ///< the worker does I/O that the main thread could do
+
+    // this rank's part of it
+    std::vector<Track> tracks = {};  ///< none if it is spoiled
+    std::size_t variables = 0;
+    target::Target* target = nullptr;  ///< null on ranks that do no I/O
+    core::Status target_status = {};   ///< why target is null on a rank that should do I/O
+    /// Opens the target on a rank that was not meant to need it.
+    std::function<target::Target*(core::Status& why_not)> open_target = {};
+    bool spoiled = false;  ///< this rank's input is bad: take part, move nothing
+
+    [[nodiscard]] bool networked() const { return route->networked(); }
+    [[nodiscard]] std::size_t partitions() const { return schedule.partitions.size(); }
+    [[nodiscard]] std::int64_t rounds(std::size_t partition) const { return schedule.partitions[partition].rounds; }
+    /// Of the partition with most of them.
+    [[nodiscard]] std::int64_t most_rounds() const;
+    /// The partition that this rank aggregates, if it does.
+    [[nodiscard]] std::optional<std::size_t> own_partition() const;
+
+    /// What the partition's counters say of a round.
+    [[nodiscard]] std::uint64_t ticket(std::size_t partition, std::int64_t round) const
+    {
+        return tickets.lanes[partition] + static_cast<std::uint64_t>(round);
+    }
+    /// The same, or that of the partition's end for no_round.
+    [[nodiscard]] std::uint64_t ticket_or_end(std::size_t partition, std::int64_t round) const
+    {
+        return ticket(partition, round == no_round ? rounds(partition) : round);
+    }
+
+    // Where a round is in the file, relative to the base: its first and last bytes, and that of its buffer's first
+    // byte.
+    [[nodiscard]] std::int64_t begin(std::size_t partition, std::int64_t round) const
+    {
+        return schedule.round_begin(partition, round) - base;
+    }
+    [[nodiscard]] std::int64_t end(std::size_t partition, std::int64_t round) const
+    {
+        return schedule.round_end(partition, round) - base;
+    }
+    [[nodiscard]] std::int64_t origin(std::size_t partition, std::int64_t round) const
+    {
+        return schedule.partitions[partition].origin + round * schedule.round_bytes - base;
+    }
+
+    // Where a round is in memory.
+    [[nodiscard]] std::size_t buffer_of(std::int64_t round) const
+    {
+        return static_cast<std::size_t>(round % route->buffers);
+    }
+    /// On the aggregator's node.
+    [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
+    {
+        auto const area = site->area(partition);
+        return (area == 0 ? buffers : tiers[area - 1]) + site->buffer(partition, buffer_of(round));
+    }
+    [[nodiscard]] ValidMap map(std::size_t partition, std::int64_t round) const
+    {
+        auto* const bytes = maps + site->map(partition, buffer_of(round));
+        return {reinterpret_cast<std::uint64_t*>(bytes), route->granule, origin(partition, round)};
+    }
+    /// On the other nodes that have data in the partition.
+    [[nodiscard]] std::byte* slot(std::size_t partition, std::int64_t round) const
+    {
+        return buffers + site->slot(partition, buffer_of(round));
+    }
+
+    /// Writing: true if the buffer, or the slot, of a round has been emptied of the round before in it.
+    [[nodiscard]] bool is_free(std::size_t partition, std::int64_t round) const
+    {
+        auto const emptied = exchange->emptied(partition).load(std::memory_order_acquire);
+        return ticket(partition, round) < emptied + static_cast<std::uint64_t>(route->buffers);
+    }
+    /// Reading: true if the round was loaded or, on another node than the aggregator's, the reply has come.
+    [[nodiscard]] bool is_there(std::size_t partition, std::int64_t round) const
+    {
+        return exchange->present(partition).load(std::memory_order_acquire) > ticket(partition, round);
+    }
+
+    /// One cursor per track, at the partition's begin.
+    void add_cursors(std::size_t partition, std::vector<pattern::Cursor>& to) const;
+    /// The round of a partition in which the first of the cursors stands, or no_round.
+    [[nodiscard]] std::int64_t next_round(std::size_t partition, std::span<pattern::Cursor const> cursors) const;
+};
+
+}  // namespace tapioca::engine

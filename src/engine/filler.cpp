@@ -1,0 +1,110 @@
+#include "engine/filler.hpp"
+
+#include <algorithm>
+
+#include "engine/copy.hpp"
+#include "engine/times.hpp"
+
+namespace tapioca::engine {
+
+Filler::Filler(Context const& context, Outbox* outbox)
+    : context_(context), outbox_(outbox), first_(outbox ? outbox->first_partition() : 0)
+{
+    if (context.spoiled) context.exchange->spoil(context.tickets.step);  // before it counts as filled
+    auto const partitions = context.partitions();
+    next_.resize(partitions);
+    cursors_.reserve(partitions * context.tracks.size());
+    for (std::size_t p = 0; p < partitions; ++p) {
+        context.add_cursors(p, cursors_);
+        publish(p);
+    }
+}
+
+std::span<pattern::Cursor> Filler::cursors(std::size_t partition)
+{
+    return {cursors_.data() + partition * context_.tracks.size(), context_.tracks.size()};
+}
+
+/// The partition whose round is due first; among equals each node begins with another one, so that they do not all
+/// send to the same aggregator.
+std::size_t Filler::soonest() const
+{
+    auto const middle = next_.begin() + static_cast<std::ptrdiff_t>(first_);
+    auto const after = std::min_element(middle, next_.end());
+    auto const before = std::min_element(next_.begin(), middle);
+    if (after == next_.end()) return static_cast<std::size_t>(before - next_.begin());
+    bool const take_before = before != middle && *before < *after;
+    return static_cast<std::size_t>((take_before ? before : after) - next_.begin());
+}
+
+bool Filler::done() const
+{
+    auto const partition = soonest();
+    return partition == next_.size() || next_[partition] == no_round;
+}
+
+bool Filler::fill_next()
+{
+    auto const partition = soonest();
+    bool const none = partition == next_.size() || next_[partition] == no_round;
+    if (none || !context_.is_free(partition, next_[partition])) return false;
+    fill(partition);
+    return true;
+}
+
+/// Finds the next round with data of this rank and says that all before it are filled.
+void Filler::publish(std::size_t partition)
+{
+    next_[partition] = context_.next_round(partition, cursors(partition));
+    context_.exchange->set_filled(partition, context_.ticket_or_end(partition, next_[partition]));
+}
+
+void Filler::fill(std::size_t partition)
+{
+    Stopwatch const watch(copying_);
+    if (context_.site->is_home(partition))
+        copy(partition, next_[partition]);
+    else
+        pack(partition, next_[partition]);
+    publish(partition);
+}
+
+void Filler::copy(std::size_t partition, std::int64_t round)
+{
+    auto* const to = context_.buffer(partition, round);
+    auto const start = context_.origin(partition, round);
+    auto const limit = context_.end(partition, round);
+    bool const dense = context_.route->dense;
+    auto valid = context_.map(partition, round);
+    std::int64_t bytes = 0;
+    auto const tracks = cursors(partition);
+    for (std::size_t t = 0; t < tracks.size(); ++t)
+        for (pattern::Run run; tracks[t].next(limit, run);) {
+            copy_in(to, start, run, context_.tracks[t].data);
+            if (!dense) valid.mark(run);
+            bytes += run.length * run.count;
+        }
+    context_.exchange->filled_bytes(partition, context_.buffer_of(round))
+        .fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+}
+
+void Filler::pack(std::size_t partition, std::int64_t round)
+{
+    auto const limit = context_.end(partition, round);
+    auto const tracks = cursors(partition);
+    bool const whole = context_.route->dense || tracks.size() == 1;
+    for (std::size_t t = 0; t < tracks.size(); ++t) {
+        runs_.clear();
+        auto const add = [&] {
+            outbox_->add_data(partition, round, runs_, context_.tracks[t].data, whole);
+            runs_.clear();
+        };
+        for (pattern::Run run; tracks[t].next(limit, run);) {
+            runs_.push_back(run);
+            if (runs_.size() == most_runs) add();
+        }
+        add();
+    }
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,47 @@
+// Filler: copies a rank's pieces into the buffers of the aggregators on its node, and packs those for other nodes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/outbox.hpp"
+
+namespace tapioca::engine {
+
+class Filler {
+public:
+    /// `outbox` takes what is for other nodes; null on one node. Both must outlive this.
+    Filler(Context const& context, Outbox* outbox);
+    Filler(Filler const&) = delete;
+    Filler& operator=(Filler const&) = delete;
+
+    /// True when this rank has nothing more to fill.
+    [[nodiscard]] bool done() const;
+    /// The round of a partition that this rank has data in next, or no_round.
+    [[nodiscard]] std::int64_t next(std::size_t partition) const { return next_[partition]; }
+    /// Fills the round that is due first, if there is room for it. True if it did.
+    bool fill_next();
+    /// Fills the next round of a partition, for which there is room.
+    void fill(std::size_t partition);
+    /// Seconds spent so far.
+    [[nodiscard]] double copying() const { return copying_; }
+
+private:
+    [[nodiscard]] std::size_t soonest() const;
+    [[nodiscard]] std::span<pattern::Cursor> cursors(std::size_t partition);
+    void publish(std::size_t partition);
+    void copy(std::size_t partition, std::int64_t round);
+    void pack(std::size_t partition, std::int64_t round);
+
+    Context const& context_;
+    Outbox* outbox_;
+    std::size_t first_;                     ///< partition to begin with
+    std::vector<pattern::Cursor> cursors_;  ///< partition by partition, one per track
+    std::vector<std::int64_t> next_;        ///< per partition: the round where this rank has data next
+    std::vector<pattern::Run> runs_;        ///< that are being packed
+    double copying_ = 0;
+};
+
+}  // namespace tapioca::engine

@@ -1,0 +1,26 @@
+// Requests: how an aggregator that reads answers the other nodes.
+#pragma once
+
+#include "engine/inbox.hpp"
+#include "engine/loader.hpp"
+
+namespace tapioca::engine {
+
+class Requests final : public Inbox {
+public:
+    /// For the aggregator of `partition`. Both must outlive this.
+    Requests(Context const& context, std::size_t partition, Loader& loader);
+    /// Loads the round, if somebody wants it, and leaves the replies where they are got.
+    void unload_round(std::int64_t round) override;
+
+private:
+    [[nodiscard]] bool may_unload(Feeder const& feeder) const override;
+    void unload(Feeder& feeder, std::span<std::byte const> entries, Landing const& landing) override;
+    void note_ready() override;
+    [[nodiscard]] std::span<std::byte const> answer(Feeder const& feeder, std::span<std::byte const> entries,
+                                                    Landing const& landing);
+
+    Loader& loader_;
+};
+
+}  // namespace tapioca::engine

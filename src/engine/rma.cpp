@@ -1,0 +1,192 @@
+// Crossing nodes with put and get: all ranks go through the rounds in the same order, and what they wait for happens
+// inside MPI. So nothing moves before the call in which a rank waits for the step.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/carrier.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+class Rma final : public Carrier {
+public:
+    Rma(Context const& context, Inbox* inbox) : Carrier(context, inbox, true) {}
+
+    bool write(Filler& filler, Drainer& drainer, bool helping) override
+    {
+        if (helping && !done_) put_all(filler, drainer);
+        return true;  // without the others, who wait for it inside MPI, nothing moves
+    }
+
+    void serve(Drainer& /*drainer*/) override {}
+
+    bool read(Taker& taker, Loader& /*loader*/, bool helping) override
+    {
+        if (helping && !done_) get_all(taker);
+        return true;  // as above
+    }
+
+    [[nodiscard]] bool reads_ahead() const override { return false; }
+
+private:
+    using Lane = Outbox::Lane;
+
+    /// Round by round, every rank opens its own buffer to its feeders before it waits for another's, so that none waits
+    /// for a later round than it has opened.
+    void put_all(Filler& filler, Drainer& drainer)
+    {
+        auto& messages = *context_.net->messages;
+        wait("the other ranks to start the step", [&] { return drainer.clear(); });
+        if (inbox_) inbox_->clear();
+        auto const own_rounds = inbox_ ? context_.rounds(*context_.own_partition()) : 0;
+        auto const rounds = context_.most_rounds();
+        for (std::int64_t round = 0; round < rounds; ++round) {
+            wait("an aggregator to take what fitted into no slot", [&] {
+                messages.poll();
+                return !outbox_.choked() || (drainer.help(), false);
+            });
+            if (round < own_rounds) {
+                wait_for_room(*context_.own_partition(), round, drainer);
+                open_round();
+            }
+            for (std::size_t p = 0; p < context_.partitions(); ++p)
+                if (filler.next(p) == round) {
+                    wait_for_room(p, round, drainer);
+                    filler.fill(p);
+                }
+            put_round(round, drainer);
+            if (round >= own_rounds) continue;
+            wait("the other nodes' data", [&] { return round_is_there() || (drainer.help(), false); });
+            inbox_->unload_round(round);
+        }
+        wait("an aggregator to take large data", [&] {
+            messages.poll();
+            return messages.idle() || (drainer.help(), false);
+        });
+        done_ = true;
+    }
+
+    template <class Ready>
+    void wait(char const* what, Ready ready) const
+    {
+        wait_until(*context_.patience, what, ready);
+    }
+    void wait_for_room(std::size_t partition, std::int64_t round, Drainer& drainer) const
+    {
+        wait("a free buffer", [&] { return context_.is_free(partition, round) || (drainer.help(), false); });
+    }
+
+    /// Lets the feeders put the next round; and tells whether they have.
+    void open_round()
+    {
+        auto const senders = inbox_->senders();
+        fed_ = !senders.empty();
+        if (fed_) context_.net->window->post(senders);
+    }
+    bool round_is_there() { return !fed_ || context_.net->window->test(); }
+
+    /// Puts this node's part of a round into each partition that this rank sends for, when it is complete.
+    void put_round(std::int64_t round, Drainer& drainer)
+    {
+        std::vector<Lane const*> due;
+        for (auto const& lane : outbox_.lanes())
+            if (round < lane.rounds) due.push_back(&lane);
+        // One target after the other, which keeps aggregators from waiting for each other, where the MPI can do it.
+        std::size_t const at_once = context_.net->window->tells_posts_apart() ? 1 : due.size();
+        for (std::size_t i = 0; i < due.size(); i += at_once)
+            put_lanes(round, std::span(due).subspan(i, at_once), drainer);
+        outbox_.forget_placed();
+    }
+
+    /// In one epoch.
+    void put_lanes(std::int64_t round, std::span<Lane const* const> lanes, Drainer& drainer)
+    {
+        auto& window = *context_.net->window;
+        std::vector<int> targets;
+        for (auto const* const lane : lanes) {
+            wait("the other ranks of the node",
+                 [&] { return outbox_.filled(*lane) > round || (drainer.help(), false); });
+            targets.push_back(lane->to);
+        }
+        window.start(targets);
+        for (auto const* const lane : lanes) {
+            if (outbox_.holds(*lane, round))
+                window.put(outbox_.seal(*lane, round, round + 1), lane->to, lane->self->landing[round % 2]);
+            put_placed(*lane, round);
+        }
+        window.complete();
+        for (auto const* const lane : lanes) free_slot(*lane, round, context_.exchange->emptied(lane->partition));
+    }
+    void put_placed(Lane const& lane, std::int64_t round)
+    {
+        auto const buffer = context_.site->buffer(lane.partition, context_.buffer_of(round));
+        for (auto const& placed : outbox_.placed())
+            if (placed.partition == lane.partition)
+                context_.net->window->put(placed.bytes, lane.to, buffer + static_cast<std::uint64_t>(placed.offset));
+    }
+    void free_slot(Lane const& lane, std::int64_t round, Counter& counter)
+    {
+        if (outbox_.holds(lane, round)) outbox_.release(lane, round);
+        counter.store(context_.ticket(lane.partition, round + 1), std::memory_order_release);
+    }
+
+    /// Requests are put, replies got; all ranks go through the rounds together.
+    void get_all(Taker& taker)
+    {
+        using Row = comm::Window::Row;
+        wait("the other ranks to start the step", [&] { return context_.net->all_began(); });
+        auto& window = *context_.net->window;
+        auto const own_rounds = inbox_ ? context_.rounds(*context_.own_partition()) : 0;
+        auto const rounds = context_.most_rounds();
+        for (std::int64_t round = 0; round < rounds; ++round) {
+            if (inbox_) inbox_->clear();
+            taker.ask_for(round);
+            window.fence(Row::first);
+            put_requests(round);
+            window.fence(Row::between);
+            if (round < own_rounds) inbox_->unload_round(round);
+            window.fence(Row::between);
+            get_replies(round);
+            window.fence(Row::last);
+            for (auto const& lane : outbox_.lanes())
+                if (round < lane.rounds) free_slot(lane, round, context_.exchange->present(lane.partition));
+            taker.take_out(round);
+        }
+        done_ = true;
+    }
+
+    void put_requests(std::int64_t round)
+    {
+        for (auto const& lane : outbox_.lanes()) {
+            if (round >= lane.rounds) continue;
+            wait("the other ranks of the node", [&] { return outbox_.filled(lane) > round; });
+            if (outbox_.holds(lane, round))
+                context_.net->window->put(outbox_.seal(lane, round, round + 1), lane.to, lane.self->landing[0]);
+        }
+    }
+
+    void get_replies(std::int64_t round)
+    {
+        for (auto const& lane : outbox_.lanes()) {
+            if (round >= lane.rounds || !outbox_.holds(lane, round)) continue;
+            context_.net->window->get(outbox_.reply(lane.partition, round).first(outbox_.reply_bytes(lane, round)),
+                                      lane.to, lane.self->landing[0] + outbox_.request_bytes());
+        }
+    }
+
+    bool done_ = false;
+    bool fed_ = false;  ///< there are feeders
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_rma(Context const& context, Inbox* inbox)
+{
+    return std::make_unique<Rma>(context, inbox);
+}
+
+}  // namespace tapioca::engine

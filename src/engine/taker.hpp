@@ -1,0 +1,79 @@
+// Taker: copies a rank's pieces out of the buffers of the aggregators on its node, asks those of other nodes for the
+// rest, and takes it out of their replies.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/outbox.hpp"
+
+namespace tapioca::engine {
+
+class Taker {
+public:
+    /// `outbox` takes the requests to other nodes. Both must outlive this.
+    Taker(Context const& context, Outbox& outbox);
+    Taker(Taker const&) = delete;
+    Taker& operator=(Taker const&) = delete;
+
+    /// True when this rank has all that it needs.
+    [[nodiscard]] bool done() const;
+    /// Asks for and takes what can be. True if something was done.
+    bool advance();
+    /// Asks for what this rank needs of a round that all ranks come to together; waits for room.
+    void ask_for(std::int64_t round);
+    /// Takes what this rank needs of it; waits until it is there.
+    void take_out(std::int64_t round);
+
+    /// Of what this rank had to read by itself.
+    [[nodiscard]] core::Status const& status() const { return status_; }
+    /// Bytes of each variable that came from the file.
+    [[nodiscard]] std::vector<std::uint64_t> const& received() const { return received_; }
+    /// Seconds spent so far.
+    [[nodiscard]] double copying() const { return copying_; }
+
+private:
+    /// What this rank asked for in a round.
+    struct Asked {
+        struct Part {
+            std::size_t track;
+            std::int64_t end;                 ///< pieces before this offset
+            std::optional<std::uint64_t> at;  ///< where in the reply; nothing: read it oneself
+        };
+        std::int64_t round;
+        std::vector<Part> parts;
+    };
+    struct Lane {
+        bool home = false;
+        std::vector<pattern::Cursor> taking;  ///< one per track
+        std::vector<pattern::Cursor> asking;  ///< runs ahead, where the aggregator is elsewhere
+        std::int64_t to_take = no_round;
+        std::int64_t to_ask = no_round;
+        std::deque<Asked> asked;
+    };
+
+    [[nodiscard]] bool slot_is_free(std::size_t partition, std::int64_t round) const;
+    bool advance(std::size_t partition);
+    void publish(std::size_t partition);
+    void ask(std::size_t partition);
+    void take(std::size_t partition);
+    void take_loaded(std::size_t partition, std::int64_t round);
+    void take_reply(std::size_t partition, std::int64_t round);
+    void read_oneself(pattern::Cursor& cursor, Track const& track, std::int64_t limit);
+    void count(std::size_t track, pattern::Run const& run);
+
+    Context const& context_;
+    Outbox& outbox_;
+    std::vector<Lane> lanes_;
+    std::vector<pattern::Run> runs_;  ///< that are being asked for
+    target::Target* target_;          ///< null until this rank needs one
+    core::Status status_;
+    std::vector<std::uint64_t> received_;
+    double copying_ = 0;
+};
+
+}  // namespace tapioca::engine

@@ -1,0 +1,164 @@
+#include "engine/transfer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tapioca::engine {
+
+Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
+                   plan::Plan plan)
+    : session_(std::move(session)),
+      around_(std::move(around)),
+      variables_(std::move(variables)),
+      plan_(std::move(plan)),
+      received_(variables_.size(), 0)
+{
+    lay_out();
+}
+
+void Transfer::lay_out()
+{
+    auto const node = session_->team().my_node();
+    sites_.clear();
+    for (auto const* const route : {&plan_.write, &plan_.read}) sites_.emplace_back(*route, node);
+}
+
+Transfer::~Transfer()
+{
+    if (!run_) return;
+    run_.reset();  // stops the worker
+    session_->in_flight = false;
+    session_->abandon();
+}
+
+Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
+{
+    using Direction = Agreement::Direction;
+    ++session_->tickets.step;  // a number of its own, also after a start that failed
+    auto known = !mine ? Direction::none : *mine == Op::write ? Direction::write : Direction::read;
+    session_->agreement().announce(session_->tickets.step, known, spoiled);
+    if (known == Direction::none)
+        wait_until(session_->agreement().patience(), "a rank with data to start the step", [&] {
+            known = session_->agreement().announced(session_->tickets.step);
+            return known != Direction::unknown || session_->agreement().abandoned();
+        });
+    op_ = known == Direction::none ? otherwise : known == Direction::read ? Op::read : Op::write;
+    return op_;
+}
+
+void Transfer::call_off()
+{
+    session_->agreement().all_began();
+    (void)session_->agreement().agree({});
+}
+
+bool Transfer::one_sided() const
+{
+    return route().networked() && route().network.transport == plan::Transport::rma;
+}
+
+/// In the background; and between nodes, so that messages move while the file system is at work.
+bool Transfer::uses_worker(bool background) const
+{
+    return background || (route().networked() && session_->spare_core());
+}
+
+bool Transfer::does_io() const
+{
+    if (route().way == plan::Way::direct)
+        return std::any_of(variables_.begin(), variables_.end(), [](auto const& v) { return v->bytes() > 0; });
+    auto const& ranks = route().ranks;
+    return std::find(ranks.begin(), ranks.end(), session_->team().rank()) != ranks.end();
+}
+
+core::Status Transfer::prepare(bool background)
+{
+    if (!route().feasible) return route().feasible;
+    bool const threaded = uses_worker(background);
+    auto& done = prepared_[op_ == Op::read][threaded];
+    if (done && session_->buffers().holds(site(), *around_, one_sided())) return {};
+    if (auto status = session_->prepare(site(), *around_, threaded, does_io()); !status) return status;
+    done = true;
+    if (!one_sided()) return {};
+    auto const window = session_->buffers().make_window();
+    if (window) return {};
+    plan::refuse_rma(plan_, window.error().text);
+    lay_out();
+    return session_->prepare(site(), *around_, threaded, does_io());
+}
+
+/// Of a variable, for this run.
+std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
+{
+    if (op_ == Op::write || !variables_[var]->layered()) return variables_[var]->layouts();
+    auto const at = read_once_.try_emplace(var, *variables_[var]).first;
+    return {&at->second.layout(), 1};
+}
+
+Context Transfer::context_for(Input& input)
+{
+    auto context = session_->context(*around_);
+    context.route = &route();
+    context.site = &site();
+    context.writing = op_ == Op::write;
+    context.every_byte = plan_.job.pattern.dense();
+    context.base = input.base;
+    context.spoiled = input.spoiled;
+    context.threaded = uses_worker(background_);
+    context.variables = variables_.size();
+    if (route().way == plan::Way::aggregated)
+        context.tickets = session_->tickets;
+    else
+        context.tickets.step = session_->tickets.step;
+    // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
+    auto const block_bytes = route().networked() ? plan_.job.storage.block_bytes : input.block_bytes;
+    context.schedule = plan::schedule(route(), block_bytes, context.base);
+    context.tracks.reserve(variables_.size());
+    if (!context.spoiled)
+        for (std::size_t var = 0; var < variables_.size(); ++var)
+            for (auto const& layout : layouts(var)) context.tracks.push_back({&layout, data_[var], var});
+    if (does_io()) context.target = input.open_target(context.target_status);
+    context.open_target = std::move(input.open_target);
+    return context;
+}
+
+void Transfer::start(Input input, bool background)
+{
+    session_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
+    data_ = input.data;
+    background_ = background;
+    auto context = context_for(input);
+    session_->tickets.pass(context.schedule, op_ == Op::write || route().networked());
+    run_ = engine::start(std::move(context));
+    (void)run_->advance(!background);
+    drained_at_start_ = run_->drained_bytes();
+}
+
+Transfer::Outcome Transfer::wait(core::Status const& input)
+{
+    Outcome outcome;
+    outcome.op = op_;
+    if (background_) outcome.overlapped_bytes = run_->drained_bytes() - drained_at_start_;
+    auto& status = outcome.status = input;
+    auto const copying_before = run_->copying();
+    {
+        core::Stopwatch const watch(outcome.waiting);
+        wait_until(session_->agreement().patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
+                   [&] { return run_->advance() || session_->agreement().abandoned(); });
+        core::keep_first(status, run_->settle());
+        session_->agreement().all_began();
+        status = session_->agreement().agree(status);
+    }
+    outcome.times = run_->times();
+    outcome.waiting = std::max(0.0, outcome.waiting - (outcome.times.copying - copying_before));
+    received_ = run_->received();
+    if (op_ == Op::read && status)
+        for (auto const& [var, once] : read_once_) received_[var] = once.spread(data_[var], received_[var]);
+    run_.reset();
+    session_->in_flight = false;
+    for (std::size_t var = 0; var < variables_.size(); ++var)
+        outcome.bytes += op_ == Op::write ? variables_[var]->bytes() : received_[var];
+    return outcome;
+}
+
+}  // namespace tapioca::engine

@@ -1,0 +1,109 @@
+// Transfer: a planned step that is run, once or again and again. It moves bytes between the ranks' buffers and the file
+// and brings all ranks to the same answer. Public errors, the log and the account are its users' affair.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/run.hpp"
+#include "engine/session.hpp"
+#include "engine/site.hpp"
+#include "engine/surroundings.hpp"
+#include "pattern/read_once.hpp"
+#include "pattern/summary.hpp"
+#include "plan/plan.hpp"
+
+namespace tapioca::engine {
+
+enum class Op { write, read };
+
+class Transfer {
+public:
+    Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
+             plan::Plan plan);
+    Transfer(Transfer const&) = delete;
+    Transfer& operator=(Transfer const&) = delete;
+    /// If a run is under way, the other ranks' counters are lost: the session is abandoned.
+    ~Transfer();
+
+    [[nodiscard]] plan::Plan const& plan() const { return plan_; }
+    [[nodiscard]] pattern::Variables const& variables() const { return variables_; }
+    /// What was announced last.
+    [[nodiscard]] Op op() const { return op_; }
+
+    /// Tells the others what this rank is about to do: `mine`, nothing if it has no data. Which of both the run is, on
+    /// ranks without data from those that have some; `otherwise` where nobody has. Collective.
+    Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
+    /// What was announced does not come about; all ranks know. Nobody begins the next run before the last has heard of
+    /// this one. Collective.
+    void call_off();
+    /// Has memory, windows and threads ready for a run of what was announced. The same Status on every rank.
+    /// Collective, but waits for nobody the second time.
+    core::Status prepare(bool background);
+
+    /// One run.
+    struct Input {
+        std::span<std::byte* const> data;  ///< a buffer for each variable, until wait()
+        std::int64_t base = 0;             ///< what is added to all offsets; the same on all ranks
+        bool spoiled = false;              ///< this rank's input is bad: it takes part and moves nothing
+        std::int64_t block_bytes = 0;      ///< of the file
+        /// Opens the file on this rank.
+        std::function<target::Target*(core::Status& why_not)> open_target;
+    };
+    /// Begins a run of what was announced and prepared. Local.
+    void start(Input input, bool background);
+    [[nodiscard]] bool under_way() const { return run_ != nullptr; }
+    [[nodiscard]] bool in_background() const { return background_; }
+    /// Copies what can be copied now. Local. True when this rank has no more to copy.
+    [[nodiscard]] bool advance() { return run_->advance(false); }
+
+    /// What became of a run.
+    struct Outcome {
+        core::Status status;  ///< the same on every rank
+        Op op = Op::write;
+        std::uint64_t bytes = 0;             ///< of this rank's variables
+        std::uint64_t overlapped_bytes = 0;  ///< that this rank drained between start() and wait()
+        double waiting = 0;                  ///< seconds
+        Times times;
+    };
+    /// Ends the run. `input` is what was wrong with what this rank supplied. Collective.
+    Outcome wait(core::Status const& input);
+    /// Bytes of a variable that the last read took from the file.
+    [[nodiscard]] std::uint64_t received(std::size_t var) const { return var < received_.size() ? received_[var] : 0; }
+    /// This rank cannot go on with its run. The caller tells the others. Local.
+    void stop() { run_.reset(); }
+
+private:
+    void lay_out();
+    [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
+    [[nodiscard]] Site const& site() const { return sites_[op_ == Op::write ? 0 : 1]; }
+    [[nodiscard]] bool one_sided() const;
+    [[nodiscard]] bool uses_worker(bool background) const;
+    [[nodiscard]] bool does_io() const;
+    [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
+    [[nodiscard]] Context context_for(Input& input);
+
+    std::shared_ptr<Session> session_;
+    std::shared_ptr<Surroundings> around_;  ///< that the plan was made for
+    pattern::Variables variables_;
+    plan::Plan plan_;
+    std::vector<Site> sites_;   ///< of the plan's write and read
+    bool prepared_[2][2] = {};  ///< [read][with the worker]
+
+    // the run that is being put together or under way
+    Op op_ = Op::write;
+    std::unique_ptr<Run> run_;
+    std::span<std::byte* const> data_;
+    bool background_ = false;
+    std::uint64_t drained_at_start_ = 0;
+
+    std::vector<std::uint64_t> received_;
+    std::map<std::size_t, pattern::ReadOnce>
+        read_once_;  ///< of the variables that overlap themselves, once they are read
+};
+
+}  // namespace tapioca::engine

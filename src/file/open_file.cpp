@@ -1,0 +1,129 @@
+#include "file/open_file.hpp"
+
+#include <functional>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/output.hpp"
+
+namespace tapioca::file {
+
+char const* name(Mode mode)
+{
+    return mode == Mode::create ? "create" : mode == Mode::update ? "update" : "read";
+}
+
+void raise(std::string const& path, std::string const& call, core::Failure const& failure)
+{
+    auto const who = failure.rank >= 0 ? fmt::format("rank {}: ", failure.rank) : std::string();
+    throw Error(failure.code, failure.rank, failure.sys_errno, path,
+                core::printable(fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text)));
+}
+
+target::Target* OpenFile::target()
+{
+    if (!target_) {
+        target_status_ = {};  // what failed before may do now
+        auto opened = open_again();
+        if (opened) {
+            keep(std::move(*opened));
+            if (changes_) target_->tell_changes(changes_);
+        } else {
+            target_status_ = tl::unexpected(opened.error());
+        }
+    }
+    return target_.get();
+}
+
+void OpenFile::keep(std::unique_ptr<target::Target> target)
+{
+    bool const discard = settings.options.devnull.value_or(false);
+    target_ = discard ? target::discard_writes(std::move(target)) : std::move(target);
+}
+
+core::Status OpenFile::make_empty()
+{
+    if (mode != Mode::create || session->team().rank() != 0 || std::exchange(emptied_, true)) return {};
+    return target::make_empty(target::descriptor(*target_));
+}
+
+core::Status OpenFile::close_target()
+{
+    auto status = target_ ? target_->close() : core::Status();
+    target_.reset();
+    return status;
+}
+
+void OpenFile::tell_changes(std::shared_ptr<target::Changes> changes)
+{
+    changes_ = std::move(changes);
+    if (target_) target_->tell_changes(changes_);
+}
+
+core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables) const
+{
+    return engine::make_plan({*session, *around, storage, settings.options, mode != Mode::read, check()}, variables);
+}
+
+void OpenFile::raise(std::string const& call, core::Failure const& failure) const
+{
+    file::raise(path, call, failure);
+}
+
+void OpenFile::lose(std::string const& call)
+{
+    session->lose();
+    raise(call, session->agreement().lost().error());
+}
+
+void OpenFile::raise_if(std::string const& call, core::Status const& agreed) const
+{
+    if (!agreed) raise(call, agreed.error());
+}
+
+void OpenFile::require_own(char const* call) const
+{
+    if (forked())
+        raise(call, {Errc::invalid_state, 0, -1, "this process was forked from the one that opened the file"});
+}
+
+void OpenFile::require_open(char const* call) const
+{
+    require_own(call);
+    if (!open) raise(call, {Errc::invalid_state, 0, -1, "the file is closed"});
+    if (!comm::mpi_is_active()) raise(call, {Errc::invalid_state, 0, -1, "MPI has been finalised"});
+    watch(call);
+}
+
+void OpenFile::watch(char const* call) const
+{
+    session->watch(settings.options.timeout.value_or(settings::default_timeout), call, path);
+}
+
+void OpenFile::require_idle(std::string const& call) const
+{
+    if (session->in_flight)
+        raise(call, {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
+}
+
+core::Status OpenFile::compare(std::string const& what, std::string const& value) const
+{
+    if (!check()) return {};
+    auto const& team = session->team();
+    auto const rank = team.first_different(std::hash<std::string>{}(value));
+    if (rank < 0) return {};
+    core::Status mine;
+    if (team.rank() == rank) mine = core::fail(Errc::mismatch, fmt::format("{} is {}, unlike rank 0's", what, value));
+    return comm::agree(team.all(), mine);
+}
+
+void OpenFile::require_same(std::string const& call, std::string const& what, std::string const& value) const
+{
+    auto const agreed = compare(what, value);
+    if (agreed) return;
+    auto const named = comm::broadcast(session->team().all(), path);  // ranks may be about to use different files
+    file::raise(named, call, agreed.error());
+}
+
+}  // namespace tapioca::file

@@ -1,0 +1,259 @@
+#include "file/opening.hpp"
+
+#include <cstring>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "core/host.hpp"
+#include "file/identify.hpp"
+#include "machine/stripes.hpp"
+#include "report/report.hpp"
+#include "report/report_file.hpp"
+#include "stage/find.hpp"
+
+namespace tapioca::file {
+
+namespace {
+
+engine::Wish wish_of(settings::Settings const& settings)
+{
+    return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or("")};
+}
+
+/// On rank 0: the settings, with those of the platform file.
+core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
+{
+    if (!settings) return tl::unexpected(settings.error());
+    file.settings = std::move(*settings);
+    if (auto const& report = file.settings.options.report)
+        (void)report::report_place(*report);  // it may be a relative path
+    auto const ranks_per_node = file.session->team().ranks_per_node();
+    if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
+        return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
+                                                     "opened, and stays",
+                                                     ranks_per_node));
+    if (file.settings.options.striping_unit.value_or(0) % 512 != 0)
+        return core::fail(Errc::setting, fmt::format("striping_unit={}: expected a multiple of 512 bytes",
+                                                     *file.settings.options.striping_unit));
+    auto const& platform = file.settings.options.platform;
+    if (!platform) return {};
+    file.around = file.session->discovery().known(wish_of(file.settings));
+    settings::Pairs defaults;
+    if (file.around) {
+        defaults = file.around->machine->settings;
+    } else {
+        auto const text = machine::read_platform(*platform);
+        if (!text) return tl::unexpected(text.error());
+        auto const machine = machine::parse_platform(text->text, text->path);
+        if (!machine) return tl::unexpected(machine.error());
+        defaults = machine->settings;
+    }
+    for (auto const& [name, value] : defaults)
+        if (name == "ranks_per_node" || name == "platform")
+            return core::fail(Errc::setting, fmt::format("{}: [settings] {}: belongs to the job, not to the machine",
+                                                         *platform, name));
+    auto status = settings::add_defaults(file.settings, defaults, "platform file");
+    if (!status) status.error().text = fmt::format("{}: [settings]: {}", *platform, status.error().text);
+    return status;
+}
+
+/// What a recovery has no use for: settings that would keep the data out of the file, and the check of programs.
+void set_aside(Options& options)
+{
+    options.devnull.reset();
+    options.stage.reset();
+    options.check.reset();
+}
+
+/// What no file can be opened with. Ranks with other paths or modes than rank 0 hear of it in any case.
+core::Status check_arguments(OpenFile const& file)
+{
+    if (file.path.find('\0') != std::string::npos)
+        return core::fail(Errc::invalid_argument, "a zero byte in the path would cut it short");
+    for (auto const known : {Mode::read, Mode::create, Mode::update})
+        if (file.mode == known) return {};
+    return core::fail(Errc::invalid_argument, fmt::format("{} is no mode", static_cast<int>(file.mode)));
+}
+
+/// On rank 0: file and file system.
+core::Status open_first(OpenFile& file)
+{
+    if (auto status = check_arguments(file); !status) return status;
+    while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
+        auto const what = stage::what_to_do(file.place);
+        if (stage::has_marker(file.place)) return core::fail(Errc::invalid_state, what);  // else it was just closed
+    }
+    auto const& options = file.settings.options;
+    machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
+                                  options.striping_factor.value_or(0)};
+    bool const wants_stripes = options.striping_unit || options.striping_factor;
+    std::string note;
+    if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.place, wanted);
+    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::Access::create
+                                                : file.mode == Mode::read ? target::Access::read
+                                                                          : target::Access::update);
+    if (!opened) return tl::unexpected(opened.error());
+    auto const fd = target::descriptor(**opened);
+    auto storage = machine::storage_of(fd);
+    if (!storage) return tl::unexpected(storage.error());
+    auto const identity = target::identity_of(fd);
+    if (!identity) return tl::unexpected(identity.error());
+    file.storage = *storage;
+    if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
+        machine::enter(file.storage, wanted);  // it does not tell its own: believe the user
+    if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
+    file.first.identity = *identity;
+    file.expect(*identity);
+    file.keep(std::move(*opened));
+    return {};
+}
+
+/// What rank 0 found. Texts follow: the storage's note, the path, the place, and the settings or a failure.
+struct Finding {
+    std::int64_t block_bytes;
+    std::int64_t stripe_bytes;
+    target::Identity identity;
+    std::int32_t stripe_count;
+    std::int32_t note_bytes;
+    std::int32_t path_bytes;
+    std::int32_t place_bytes;
+    std::int32_t remote;
+    std::int32_t failed;
+    Mode mode;
+    char storage[16];
+    char host[64];
+};
+
+std::string pack(OpenFile const& file, core::Status const& status)
+{
+    auto const& storage = file.storage;
+    Finding found = {};
+    found.block_bytes = storage.block_bytes;
+    found.stripe_bytes = storage.stripe_bytes;
+    found.identity = file.first.identity;
+    found.stripe_count = storage.stripe_count;
+    found.note_bytes = static_cast<std::int32_t>(storage.note.size());
+    found.path_bytes = static_cast<std::int32_t>(file.path.size());
+    found.place_bytes = static_cast<std::int32_t>(file.place.size());
+    found.remote = storage.remote;
+    found.failed = !status;
+    found.mode = file.mode;
+    storage.name.copy(found.storage, sizeof found.storage - 1);
+    core::host_name().copy(found.host, sizeof found.host - 1);
+    std::string message(reinterpret_cast<char const*>(&found), sizeof found);
+    message += storage.note + file.path + file.place;
+    if (status) return message + settings::pack(file.settings);
+    auto const failure = core::pack(status.error());
+    return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
+}
+
+core::Status unpack(OpenFile& file, std::string const& message)
+{
+    Finding found;
+    std::memcpy(&found, message.data(), sizeof found);
+    auto rest = std::string_view(message).substr(sizeof found);
+    auto const take = [&](std::int32_t bytes) {
+        auto const text = rest.substr(0, static_cast<std::size_t>(bytes));
+        rest.remove_prefix(text.size());
+        return std::string(text);
+    };
+    auto note = take(found.note_bytes);
+    file.path = take(found.path_bytes);  // for the same messages on all ranks
+    file.first = {take(found.place_bytes), found.host, found.mode, found.identity};
+    if (found.failed) {
+        auto failure = core::unpack(std::as_bytes(std::span(rest)));
+        failure.rank = 0;
+        return tl::unexpected(std::move(failure));
+    }
+    file.settings = settings::unpack(rest);
+    file.storage = machine::storage_profile(found.storage);
+    file.storage.block_bytes = found.block_bytes;
+    file.storage.stripe_bytes = found.stripe_bytes;
+    file.storage.stripe_count = found.stripe_count;
+    file.storage.remote = found.remote != 0;
+    file.storage.note = std::move(note);
+    return {};
+}
+
+}  // namespace
+
+std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
+                                               Options const& options, MPI_Info info)
+{
+    if (comm::size_of(comm) == 1) return comm::watch({});
+    auto const settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    auto const seconds = settings ? settings->options.timeout : std::nullopt;
+    return comm::watch(
+        {seconds.value_or(settings::default_timeout), comm::rank_in(comm), comm::size_of(comm), call, &path});
+}
+
+namespace {
+
+/// False if the communicator was abandoned before: the next time it will be as new. Collective.
+bool open_on(OpenFile& file, Opening const& opening)
+{
+    auto const& [comm, options, info, kept, then] = opening;
+    auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
+    core::Result<settings::Settings> settings;
+    if (comm::rank_in(comm) == 0)
+        settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
+    auto session = engine::Session::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0, kept);
+    if (!session) file.raise("open", session.error());
+    file.session = *session;
+    file.session->opening();
+    auto const& team = file.session->team();
+
+    // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
+    core::Status status;
+    auto const known = [&] { return file.session->discovery().known(wish_of(file.settings)); };
+    auto const tell = [&] {
+        auto const told = file.session->agreement().broadcast(team.rank() == 0 ? pack(file, status) : std::string());
+        if (!told && file.session->was_abandoned()) return false;
+        if (!told) file.raise("open", told.error());
+        file.raise_if("open", unpack(file, *told));
+        return true;
+    };
+    if (team.rank() == 0) {
+        status = settle(file, std::move(settings));
+        if (file.recovering) set_aside(file.settings.options);
+        if (status && known()) status = open_first(file);
+    }
+    if (!tell()) return false;
+    file.around = known();
+    if (!file.around) {
+        auto found = file.session->discovery().look_around(wish_of(file.settings));
+        if (!found) file.raise("open", found.error());
+        file.around = *found;
+        if (team.rank() == 0) status = open_first(file);
+        if (!tell()) return false;
+    }
+    if (auto const& described = file.around->machine->storage) machine::adopt(file.storage, *described);
+    file.open = true;
+    file.watch("open");
+
+    require_same_file(file);
+    file.require_same("open", "the list of options given in code",
+                      fmt::format("[{}]", fmt::join(report::describe({options, {}}), ", ")));
+    then();
+    bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
+    if (had_bytes || !file.session->several_nodes())  // all have it, or nobody
+        file.raise_if("open", file.session->agreement().agree(file.make_empty()));
+    // What another host has opened before may be remembered there as it was.
+    if (had_bytes && team.rank() != 0 && file.target_if_open())
+        if (auto again = file.open_again()) file.keep(std::move(*again));
+    file.session->opened();
+    return true;
+}
+
+}  // namespace
+
+void open(OpenFile& file, Opening const& opening)
+{
+    if (!comm::mpi_is_active())
+        file.raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
+    if (auto const* const why = comm::unfit(opening.comm)) file.raise("open", {Errc::invalid_argument, 0, -1, why});
+    while (!open_on(file, opening)) {}
+}
+
+}  // namespace tapioca::file

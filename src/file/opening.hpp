@@ -1,0 +1,31 @@
+// Opening a file: rank 0 does what must be done once and tells the others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/watchdog.hpp"
+#include "file/open_file.hpp"
+
+namespace tapioca::file {
+
+struct Opening {
+    MPI_Comm comm;
+    Options const& options;
+    MPI_Info info;
+    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
+    /// Run on every rank as soon as all have the file open, and before it is emptied: a file keeps its content if this
+    /// throws.
+    std::function<void()> then;
+};
+
+/// Opens `file`, of which path, place, mode and `recovering` are given. Throws on all ranks alike. Collective.
+void open(OpenFile& file, Opening const& opening);
+
+/// For a collective call before a file is open: until the ranks have agreed on settings each goes by its own time-out.
+/// The watchdog must be held for as long as the call lasts. Local.
+[[nodiscard]] std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
+                                                             Options const& options, MPI_Info info);
+
+}  // namespace tapioca::file

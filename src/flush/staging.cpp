@@ -1,0 +1,272 @@
+#include "flush/staging.hpp"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fmt/core.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "core/stopwatch.hpp"
+#include "core/units.hpp"
+#include "flush/drain.hpp"
+
+namespace tapioca::flush {
+
+namespace {
+
+/// Staged files that this process has open.
+std::atomic<int> open_files = 0;
+
+/// Whether what a host has written gets to the file, and the time of its last change, when the host finds time for it.
+bool arrives_late(machine::Storage const& storage)
+{
+    return storage.name == "nfs" || storage.name == "smb" || storage.name == "9p" || storage.name == "fuse" ||
+           storage.name == "unknown";
+}
+
+/// Giving memory back takes about as long as filling it did, and nobody need wait for it.
+void give_back(stage::Stage stage, std::shared_ptr<stage::Content> content)
+{
+    if (stage.writer().used_bytes() < core::MiB) return;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+    try {
+        auto kept = std::make_shared<stage::Stage>(std::move(stage));
+        std::thread([a = std::move(kept), b = std::move(content)] {}).detach();
+    } catch (std::system_error const&) {  // then here and now
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+std::string never_closed(std::string const& path)
+{
+    return fmt::format(
+        "{0}: was never closed: what was written since its last flush is in its log, and `tapioca log "
+        "recover {0}` brings it into the file",
+        path);
+}
+
+Staging::Staging(file::OpenFile& file, report::Account& account, stage::Stage stage, std::string tier,
+                 std::string target)
+    : file_(file), account_(account), stage_(std::move(stage)), tier_(std::move(tier)), target_(std::move(target))
+{
+    ++open_files;
+}
+
+Staging::~Staging()
+{
+    file_.tell_changes(nullptr);  // the note is in the log
+    --open_files;
+    if (removed_) give_back(std::move(stage_), std::move(flushed_));
+}
+
+/// Of many files, the target is open only while it is used, so that they do not need more descriptors than a process
+/// may have. Local.
+core::Status Staging::rest()
+{
+    constexpr int few = 8;
+    return open_files > few ? file_.close_target() : core::Status();
+}
+
+/// Notes that all logs may be forgotten. Collective.
+core::Status Staging::commit(bool durable)
+{
+    auto& session = *file_.session;
+    auto const& team = session.team();
+    bool const lasting = durable || stage_.durable() != stage::Durable::sync;
+    bool const syncs = lasting || arrives_late(file_.storage);  // else the file changes after it is noted what it is
+    core::Status status;
+    if (syncs && team.node_rank() == 0) {
+        auto* const target = file_.target();
+        status = target ? target->sync() : file_.target_status();
+    }
+    if (syncs) status = session.agreement().agree(status);
+    if (status && team.rank() == 0) {
+        auto* const target = file_.target();
+        auto const facts =
+            target ? stage::facts_of(target::descriptor(*target)) : tl::unexpected(file_.target_status().error());
+        if (!facts) status = tl::unexpected(facts.error());
+        // The first note was the marker's making.
+        stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
+        if (facts) noted.file = *facts;
+        if (status)
+            status = marker_ ? stage::note(marker_, noted, lasting) : stage::note(held_, target_, noted, lasting);
+    }
+    status = session.agreement().agree(status);
+    ++flushes_;
+    return status;
+}
+
+/// Empties the logs. Collective.
+core::Status Staging::empty()
+{
+    auto& session = *file_.session;
+    bool const first = !shared() || session.team().node_rank() == 0;
+    auto status = session.agreement().agree(first ? stage_.reset(true) : core::Status());
+    if (!first) note_failure(stage_.reset(false));
+    if (status && draining_) stage_.taint();
+    // Some log would be read as empty, whatever came into it.
+    if (!status) stage_.give_up("the log could not be emptied and is not used any more");
+    auto place = stage_.writer().check_place();
+    if (!place) place = stage_.writer().check_place();  // the look itself may have failed
+    if (!place) stage_.give_up(place.error().text + ", and nothing can be staged any more");
+    return status;
+}
+
+/// Whether a log of this node goes on beside the target.
+bool Staging::overflows() const
+{
+    auto const& team = file_.session->team();
+    for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
+        if (::access(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)).meta().c_str(), F_OK) == 0)
+            return true;
+    return false;
+}
+
+/// What this node's agent has drained. Collective over the node.
+std::vector<Extent> Staging::pause_agent()
+{
+    std::string text;
+    if (agent_) {
+        auto done = agent_->pause();
+        if (overflows()) done.clear();  // the agent has not seen those logs
+        text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
+    }
+    text = comm::broadcast(file_.session->team().node(), std::move(text));
+    std::vector<Extent> done(text.size() / sizeof(Extent));
+    if (!done.empty()) std::memcpy(done.data(), text.data(), text.size());
+    return done;
+}
+
+core::Status Staging::drain(stage::Content& content)
+{
+    advance();
+    std::vector<Extent> done;
+    if (draining_) done = pause_agent();
+    return Drain(file_, account_, content, std::move(done), {}).all();
+}
+
+core::Status Staging::flush(bool durable)
+{
+    auto const status = flush(durable, false);
+    return status ? tell_failures() : status;
+}
+
+/// What went wrong on some rank since the last time, for all to hear. Collective.
+core::Status Staging::tell_failures()
+{
+    auto const status = file_.session->agreement().agree(failed_);
+    failed_ = {};
+    return status;
+}
+
+core::Status Staging::flush(bool durable, bool closing)
+{
+    core::Stopwatch const watch(flushing_);
+    auto& session = *file_.session;
+    if (shared() || draining_) (void)session.agreement().agree({});  // nobody adds to the log while others look at it
+    auto const content = stage_.content();
+    std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
+    auto status = session.agreement().least(all);
+    if (status && all[0] != 0)
+        status = session.agreement().agree(content ? core::Status() : tl::unexpected(content.error()));
+    bool flushed = false;
+    if (status && all[1] != 0) {
+        status = drain(**content);
+        if (status) {
+            status = commit(durable);
+            stage_.advance();  // what comes now is later than what was noted, whether that worked or not
+            flushed = status.has_value();
+        }
+        if (status && !closing) status = empty();
+        if (status && closing) flushed_ = *content;
+        if (agent_ && !closing) agent_->resume(flushed);
+        if (!closing) note_failure(rest());
+    }
+    if (!status) {
+        std::array<std::int64_t, 1> there = {stage_.writer().check_place() ? 1 : 0};
+        bool const kept = session.agreement().least(there).has_value() && there[0] == 1;
+        status.error().text +=
+            kept ? fmt::format(
+                       "; what was staged is still in the log: `tapioca log recover {}` brings it into the file "
+                       "later",
+                       target_)
+                 : "; what was staged is lost when the program ends: somebody has removed a log, or moved it away";
+    }
+    return status;
+}
+
+core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
+{
+    std::int64_t size = 0;
+    if (auto* const target = file_.session->team().rank() == 0 ? file_.target() : nullptr)
+        size = static_cast<std::int64_t>(target->size().value_or(0));
+    std::array<std::int64_t, 5> values = {begin, -end, stage_.begin(), -stage_.end(), -size};
+    if (auto status = file_.session->agreement().least(values); !status) return status;
+    auto const reading_end = -values[1];
+    auto const staged_end = -values[3];
+    // Also where the log makes the file longer, and the read would end too early.
+    bool const longer = staged_end > -values[4] && reading_end > -values[4];
+    bool const touches = values[0] < staged_end && (values[2] < reading_end || longer);
+    return touches ? flush(false) : core::Status();
+}
+
+std::int64_t Staging::end()
+{
+    std::array<std::int64_t, 1> value = {-stage_.end()};
+    return file_.session->agreement().least(value) ? -value[0] : stage_.end();
+}
+
+core::Status Staging::close()
+{
+    auto& session = *file_.session;
+    auto status = flush(false, true);
+    drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
+    agent_.reset();
+    if (!status) return status;
+    if (session.team().rank() == 0) status = stage::remove_marker(target_, stage_.durable() != stage::Durable::sync);
+    status = session.agreement().agree(status);
+    if (!status) return status;
+    status = stage_.remove(!shared() || session.team().node_rank() == 0);
+    status = session.agreement().agree(status);
+    stage::remove_directory(stage_.writer().place().directory);
+    removed_ = status.has_value();
+    auto const failures = tell_failures();
+    return status ? failures : status;
+}
+
+std::string Staging::figures()
+{
+    auto const& totals = stage_.totals;
+    auto const& team = file_.session->team();
+    auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow, drained_bytes_});
+    auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
+    std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
+    (void)file_.session->agreement().least(times);
+    auto const seconds = [&](std::size_t i) { return -static_cast<double>(times[i]) / 1e6; };
+    return nlohmann::ordered_json{{"tier", tier_},
+                                  {"directory", stage_.writer().place().directory},
+                                  {"mapping", shared() ? "node" : "process"},
+                                  {"requests", sums[0]},
+                                  {"bytes", sums[1]},
+                                  {"requests_past_the_log", sums[2]},
+                                  {"requests_logged_beside_the_file", sums[3]},
+                                  {"drained_in_the_background_bytes", sums[4]},
+                                  {"flushes", flushes_},
+                                  // of the slowest rank
+                                  {"creating_seconds", seconds(0)},
+                                  {"logging_seconds", seconds(1)},
+                                  {"flushing_seconds", seconds(2)}}
+        .dump();
+}
+
+}  // namespace tapioca::flush

@@ -1,0 +1,20 @@
+// Nothing but the table: tests/extension has one with a row more in its place.
+#include "machine/tier/kinds.hpp"
+
+namespace tapioca::machine {
+
+#define ROW(kind) extern TierKind const kind;
+#include "machine/tier/rows.inc"
+#undef ROW
+
+std::span<TierKind const* const> tier_kinds()
+{
+#define ROW(kind) &kind,
+    static constexpr TierKind const* rows[] = {
+#include "machine/tier/rows.inc"
+    };
+#undef ROW
+    return rows;
+}
+
+}  // namespace tapioca::machine

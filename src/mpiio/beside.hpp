@@ -1,0 +1,24 @@
+// The logs that this process has of a file beside that of the handle itself: it may have opened the file more than
+// once, and what is done through one handle must fit to what the logs of others have. Cheap where there are no logs.
+#pragma once
+
+#include <memory>
+
+#include "mpiio/request.hpp"
+
+namespace tapioca::mpiio {
+
+class Handle;
+class Staged;
+
+/// Where this handle has no log and is that of this rank alone: the log of another one in which its accesses can be put
+/// in order among what the ranks have logged. Else, or if there is none, null. Local.
+std::shared_ptr<Staged> log_beside(Handle const& handle);
+
+/// Brings what is in the logs of other handles into the file. Local. An MPI error class.
+int hand_over_beside(Handle const& handle, Direction direction, bool durable);
+
+/// The file has been written to past all of its logs, just now: they say until when. Local.
+void touch_logs(Handle const& handle);
+
+}  // namespace tapioca::mpiio

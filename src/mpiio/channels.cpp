@@ -1,0 +1,79 @@
+#include "mpiio/channels.hpp"
+
+#include <bit>
+
+#include "comm/team.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+constexpr char const* opening = "the other ranks to open a file";
+
+comm::Key const& key()
+{
+    static comm::Key const made;
+    return made;
+}
+
+std::shared_ptr<Channels> kept_with(MPI_Comm comm)
+{
+    return std::static_pointer_cast<Channels>(comm::attached(comm, key()));
+}
+
+}  // namespace
+
+std::shared_ptr<Channels> Channels::of(MPI_Comm comm)
+{
+    // Threads may open files of their own at the same time, on MPI_COMM_SELF.
+    static auto& mutex = *new std::mutex;
+    std::unique_lock lock(mutex, std::defer_lock);
+    if (comm::size_of(comm) == 1) lock.lock();
+    if (auto channels = kept_with(comm)) return channels;
+
+    // With one thread, communicators of the same ranks may share; and the ones that never go away keep what they have.
+    bool const one_each = comm::unite(comm, comm::threads_may_call() ? 1 : 0, opening) != 0;
+    auto const permanent = one_each ? MPI_COMM_NULL : comm::permanent(comm);
+    auto channels = permanent == MPI_COMM_NULL ? nullptr : kept_with(permanent);
+    if (!channels) {
+        channels.reset(new Channels(comm, one_each));
+        if (permanent != MPI_COMM_NULL && permanent != comm) comm::attach(permanent, key(), channels);
+    }
+    comm::attach(comm, key(), channels);
+    return channels;
+}
+
+Channels::Channels(MPI_Comm comm, bool one_each) : one_each_(one_each)
+{
+    if (!one_each_) ranks_.emplace(comm, opening);
+}
+
+std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
+{
+    bool const alone = comm::size_of(comm) == 1;
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (alone) lock.lock();  // else calls come one after the other
+    if (!one_each_) {
+        if (!channels_[0]) channels_[0] = std::make_shared<Channel>();
+        return channels_[0];
+    }
+    // A channel is free when no rank has a file on it any more.
+    unsigned taken = 0;
+    for (std::size_t i = 0; i < most; ++i)
+        if (channels_[i].use_count() > 1) taken |= 1U << i;
+    taken = comm::unite(comm, taken, opening);
+    auto const free = static_cast<std::size_t>(std::countr_one(taken));
+    if (free < most && channels_[free]) return channels_[free];
+    auto channel = std::make_shared<Channel>();
+    // Now: later, another thread may be using `comm`.
+    channel->comm = alone ? comm::Own::self() : comm::Own::duplicate(comm, opening);
+    if (free < most) channels_[free] = channel;
+    return channel;
+}
+
+void Channels::connect(Channel& channel) const
+{
+    if (!channel.comm) channel.comm = ranks_->communicator("the other ranks' first access");
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,132 @@
+// The ways of data accesses and of calls that flush: served by the file's handle, or passed on to the MPI library.
+// `pass_on` is the MPI library's own function with the program's arguments.
+#pragma once
+
+#include "mpiio/answer.hpp"
+#include "mpiio/handle.hpp"
+#include "mpiio/originals.hpp"
+#include "mpiio/table.hpp"
+
+namespace tapioca::mpiio {
+
+/// A call that the MPI library does on a file that is known. If it is collective, all ranks must come to it, also one
+/// on which something went wrong before, which hears of that afterwards.
+template <class PassOn>
+int pass_on_with(MPI_File file, Handle& known, Direction direction, int late, PassOn pass_on)
+{
+    Within const within;
+    auto const code = pass_on();
+    known.passed_by(direction);
+    return code != MPI_SUCCESS ? code : raise(file, late);
+}
+
+/// A collective call: served, or passed on to the MPI library.
+template <class PassOn>
+int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn pass_on)
+{
+    if (auto const known = find(file)) {
+        auto const outcome = known->serve(request);
+        if (outcome.served) return answer(file, outcome, status);
+        return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
+    }
+    Within const within;
+    return pass_on();
+}
+
+/// The whole of a split call happens at its beginning, which MPI allows.
+template <class PassOn>
+int begin(MPI_File file, Request const& request, PassOn pass_on)
+{
+    if (auto const known = find(file)) {
+        if (known->split) {
+            PMPI_File_call_errhandler(file, MPI_ERR_OTHER);  // one at a time
+            return MPI_ERR_OTHER;
+        }
+        auto const outcome = known->serve(request);
+        if (outcome.served && outcome.told && outcome.error != MPI_SUCCESS) return outcome.error;
+        if (outcome.served) {
+            known->split = outcome;
+            return MPI_SUCCESS;
+        }
+        return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
+    }
+    Within const within;
+    return pass_on();
+}
+
+template <class PassOn>
+int end(MPI_File file, MPI_Status* status, PassOn pass_on)
+{
+    if (auto const known = find(file); known && known->split) {
+        auto const outcome = *known->split;
+        known->split.reset();
+        return answer(file, outcome, status);
+    }
+    Within const within;
+    return pass_on();
+}
+
+/// An independent access: served where the file is staged. `reply` tells the program of the outcome then.
+template <class Reply, class PassOn>
+int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    auto const outcome = known->serve_alone(request);
+    return outcome.served ? reply(outcome) : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
+}
+
+/// A nonblocking collective call. It must not wait for other ranks: of a staged file, a write is logged and a read is
+/// that of one rank alone, `pass_on_alone` where the logs have nothing to do with it; else it is passed on.
+template <class PassOn, class PassOnAlone>
+int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on, PassOnAlone pass_on_alone)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    bool const staged = known->takes_writes();
+    if (!staged && !known->opened().alone()) {
+        known->calls().passed(request.call);
+        return pass_on_with(file, *known, request.direction, known->hand_over(request.direction), pass_on);
+    }
+    bool const logged = staged && request.direction == Direction::write;
+    auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
+    if (outcome.served) return answer_later(file, outcome, handle);
+    return staged ? pass_on_alone() : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
+}
+
+/// An independent access at the shared pointer.
+template <class PassOn>
+int shared(MPI_File file, Request const& request, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) return pass_on();
+    known->calls().passed(request.call);
+    auto const error = known->hand_over(request.direction);
+    return error != MPI_SUCCESS ? raise(file, error)
+                                : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
+}
+
+/// A collective call that the MPI library does, on a file in which everything is.
+template <class PassOn>
+int after_flush(MPI_File file, bool durable, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known) {
+        Within const within;
+        return pass_on();
+    }
+    bool const together = known->has_log();
+    auto const late = known->flush(durable);
+    if (together && late != MPI_SUCCESS) return raise(file, late);
+    return pass_on_with(file, *known, Direction::write, late, pass_on);
+}
+
+/// The same for a data access.
+template <class PassOn>
+int ordered(MPI_File file, Request const& request, PassOn pass_on)
+{
+    if (auto const known = find(file)) known->calls().passed(request.call);
+    return after_flush(file, false, pass_on);
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,19 @@
+// What MPI's calls on a file as a whole do here: each makes the MPI library's own call as well. Arguments and results
+// are those of MPI_File_NAME.
+#pragma once
+
+#include <mpi.h>
+
+namespace tapioca::mpiio {
+
+int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file);
+int close(MPI_File* file);
+int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* datarep,
+             MPI_Info info);
+int set_info(MPI_File file, MPI_Info info);
+int get_info(MPI_File file, MPI_Info* info);
+int set_atomicity(MPI_File file, int atomic);
+int get_size(MPI_File file, MPI_Offset* size);
+int seek(MPI_File file, MPI_Offset offset, int whence);
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,34 @@
+// Hints: what the program says of a file in MPI_Info objects, which may differ from rank to rank. All local.
+#pragma once
+
+#include <mpi.h>
+
+#include "core/result.hpp"
+#include "settings/settings.hpp"
+
+namespace tapioca::mpiio {
+
+class Hints {
+public:
+    /// Those of MPI_File_open.
+    explicit Hints(MPI_Info info);
+    Hints(Hints const&) = delete;
+    Hints& operator=(Hints const&) = delete;
+    ~Hints();
+
+    /// Takes over those for this library. True if there are any.
+    bool add(MPI_Info info);
+    [[nodiscard]] MPI_Info get() const { return info_; }
+    [[nodiscard]] bool has(char const* name) const;
+    /// Whether the hint `tapioca` says no.
+    [[nodiscard]] bool refuse() const;
+    /// The settings in force, of the environment and of these.
+    [[nodiscard]] core::Result<settings::Settings> settings() const;
+    /// Adds the settings in force to what the MPI library says.
+    void describe(MPI_Info info) const;
+
+private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,111 @@
+// Staged: writes, which go to the log or, where that must be, to the file itself with their place in the log.
+#include <climits>
+#include <vector>
+
+#include "mpiio/error_class.hpp"
+#include "mpiio/handle.hpp"
+#include "mpiio/originals.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+/// Libraries write small things alone and expect others to find them in the file.
+constexpr std::uint64_t through_by_default = 64 * 1024;
+
+/// The MPI library's independent counterpart of a collective write.
+int write_alone(MPI_File file, Request const& request, MPI_Status* status)
+{
+    auto const& mpi = originals().mpi;
+    auto const& [call, direction, offset, buffer, count, type] = request;
+#if MPI_VERSION >= 4
+    if (count > INT_MAX)
+        return offset ? mpi.File_write_at_c(file, *offset, buffer, count, type, status)
+                      : mpi.File_write_c(file, buffer, count, type, status);
+#endif
+    auto const few = static_cast<int>(count);
+    return offset ? mpi.File_write_at(file, *offset, buffer, few, type, status)
+                  : mpi.File_write(file, buffer, few, type, status);
+}
+
+}  // namespace
+
+/// None, with an obstacle, if there is no memory for it. @pre the part has bytes, and the log is locked
+std::optional<Recent::Found> Staged::variable_of(Part& part)
+try {
+    return recent_.of(part.access);
+} catch (std::exception const& error) {
+    part.obstacle = error.what();
+    return std::nullopt;
+}
+
+/// A write through this log's own handle or, if it is independent, another one of the file. What comes through another
+/// one is in the file at once. Local. @pre the log is there, and locked
+Outcome Staged::write(Handle& through, Request const& request, bool collective)
+{
+    auto part = through.look_at(request);
+    auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
+    if (!part.obstacle.empty()) {
+        through.calls().passed(request.call, part.obstacle);
+        auto const status = staging().hand_over(stage::Stage::Next::write, false);
+        if (!status && collective) staging().note_failure(status);
+        if (!status) return {true, class_of(status), 0};
+        return collective ? write_past_the_log(request, part) : Outcome();
+    }
+    Outcome outcome{true, MPI_SUCCESS, part.bytes};
+    if (found) {
+        part.pack(request);
+        auto const few = file().settings.options.stage_through.value_or(through_by_default);
+        bool const at_once = siblings_ || (!collective && static_cast<std::uint64_t>(part.bytes) < few);
+        stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
+        if (staging().stage().empty()) staging().touch();  // something may have been passed on before
+        auto const status = at_once ? staging().write_through(write, siblings_) : staging().write(write);
+        if (!status) outcome = {true, class_of(status), 0};
+    }
+    through.calls().served(request.call);
+    through.move_pointer(request, part);
+    return outcome;
+}
+
+/// A collective write that this rank cannot log, for a reason of its own: the others are not waiting for it. What is
+/// wrong with it is the MPI library's to say. Local.
+Outcome Staged::write_past_the_log(Request const& request, Part const& part)
+{
+    // Else older bytes of another rank could be drained or handed over before these are read back.
+    stage::Lock const lock(staging().stage().writer().place().directory);
+    MPI_Status status = {};
+    Outcome outcome{true, write_alone(handle_.opened().handle, request, &status), 0, true};
+    if (outcome.error != MPI_SUCCESS) return outcome;
+    MPI_Count bytes = 0;
+    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    outcome.bytes = bytes;
+    if (auto const error = enter(part.access); error != MPI_SUCCESS) outcome = {true, error, bytes};
+    return outcome;
+}
+
+/// Logs what was written past the log, as it is in the file now, so that it has its place among the other ranks'
+/// requests. Local.
+int Staged::enter(pattern::Access const& access)
+{
+    if (access.shape.bytes == 0) return MPI_SUCCESS;
+    try {
+        auto const found = recent_.of(access);
+        auto* const target = file().target();
+        std::vector<std::byte> data(static_cast<std::size_t>(access.shape.bytes));
+        auto status = target ? core::Status() : file().target_status();
+        each_piece(found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+            if (!status) return;
+            auto const got = target->read(
+                offset, std::span(data).subspan(static_cast<std::size_t>(place), static_cast<std::size_t>(length)));
+            if (!got) status = tl::unexpected(got.error());
+        });
+        if (status)
+            status = staging().stage().write_through({found.variable, found.shift, data.data(), 0, true},
+                                                     [] { return core::Status(); });
+        return class_of(status);
+    } catch (std::exception const&) {
+        return MPI_ERR_NO_MEM;
+    }
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,75 @@
+#include "mpiio/opening.hpp"
+
+#include <atomic>
+
+#include <fmt/core.h>
+
+#include "comm/team.hpp"
+#include "mpiio/tell.hpp"
+#include "stage/find.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+constexpr int never_staged = MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_SEQUENTIAL;
+
+}  // namespace
+
+/// What fewer ranks than the program has open together the others may open, too, and would know nothing of the log;
+/// that is PnetCDF's way of aggregating within nodes.
+bool may_stage(Opened const& opened, bool wished)
+{
+    return (opened.amode & never_staged) == 0 && (wished || opened.ranks >= comm::size_of(MPI_COMM_WORLD));
+}
+
+void tell_unstaged(Opened const& opened)
+{
+    static std::atomic<bool> told = false;
+    bool const by_mode = (opened.amode & never_staged) != 0;
+    // Of files that ranks open each for itself there may be as many as there are ranks.
+    if (by_mode || !opened.first() || (opened.alone() && comm::world_rank() != 0) || told.exchange(true)) return;
+    tell(
+        fmt::format("{}: is not staged: it was opened by {} of the job's {} ranks, and the others would not know of "
+                    "the log if they opened it, too; where they do not, the hint tapioca_stage in MPI_File_open has "
+                    "it staged",
+                    opened.path, opened.ranks, comm::size_of(MPI_COMM_WORLD)));
+}
+
+void go_past_marker(Opened const& opened, std::string const& what)
+{
+    if (stage::is_staged_now(opened.path)) return;
+    bool const changes = !opened.read_only();
+    if (changes && opened.first()) stage::let_others_in(opened.path);
+    tell_left_alone(
+        what + (changes ? "; do so before a program changes the file: what this one writes now is kept by `discard`, "
+                          "and `recover` refuses to write older data over it"
+                        : ""));
+}
+
+std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
+                                               bool may_stage)
+{
+    auto const mode = opened.read_only() ? Mode::read : Mode::update;
+    auto const open = [&](bool staged) {
+        auto* const kept = channel.comm.get() == MPI_COMM_SELF ? &channel.session : nullptr;
+        return declared::open_file(channel.comm.get(), opened.path, mode, {}, hints.get(),
+                                   {.may_stage = staged, .kept = kept});
+    };
+    if (!may_stage) return open(false);
+    try {
+        return open(true);
+    } catch (Error const& error) {
+        auto file = open(false);  // fails again, if it is not the stage
+        static std::atomic<bool> told = false;
+        if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files go without the stage", error.what()));
+        return file;
+    }
+}
+
+bool is_served(std::string const& storage)
+{
+    return storage != "nfs" && storage != "smb" && storage != "9p" && storage != "fuse" && storage != "unknown";
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,76 @@
+#include "mpiio/part.hpp"
+
+#include <new>
+
+#include "mpiio/datatype.hpp"
+#include "mpiio/device_memory.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+/// MPI has no call that tells, but one that complains, in the way that `comm` asks for. Without a communicator of ours
+/// nobody is asked: the program's own are spared that.
+bool is_committed(MPI_Datatype type, MPI_Comm comm)
+{
+    if (comm == MPI_COMM_SELF || comm == MPI_COMM_NULL) return true;
+    char nothing = 0;
+    int position = 0;
+    return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
+}
+
+}  // namespace
+
+void Part::pack(Request const& request) const
+{
+    if (packed) pattern::pack(memory, static_cast<std::byte const*>(request.buffer), 0, bytes, data);
+}
+
+void Part::unpack(Request const& request, std::int64_t count) const
+{
+    if (packed) pattern::unpack(memory, static_cast<std::byte*>(request.buffer), 0, count, data);
+}
+
+Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm comm)
+{
+    Part part;
+    auto const cannot = [&part](std::string why) {
+        part.obstacle = std::move(why);
+        part.bytes = 0;
+    };
+    if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return cannot("invalid arguments"), std::move(part);
+
+    if (!is_committed(request.type, comm)) return cannot("a datatype that is not committed"), std::move(part);
+    MPI_Count bytes = 0;
+    PMPI_Type_size_x(request.type, &bytes);
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(request.count), &part.bytes))
+        return cannot("invalid arguments"), std::move(part);
+
+    if (request.offset)
+        part.offset = *request.offset;
+    else if (PMPI_File_get_position(handle, &part.offset) != MPI_SUCCESS)
+        return cannot("no position"), std::move(part);
+    std::int64_t from = 0;
+    if (part.offset < 0 || part.bytes % view.etype_bytes() != 0 ||
+        __builtin_mul_overflow(static_cast<std::int64_t>(part.offset), view.etype_bytes(), &from))
+        return cannot("invalid arguments"), std::move(part);
+    if (part.bytes == 0) return part;
+    auto access = pattern::access_of(view.tiles(), from, part.bytes);
+    if (!access) return cannot(access.error().text), std::move(part);
+    part.access = std::move(*access);
+    part.end = view.tiles().offset_of(from + part.bytes - 1) + 1;
+
+    auto const element = datatype_of(request.type);
+    if (!element) return cannot(element.error().text), std::move(part);
+    part.memory = pattern::Typemap::loop(request.count, element->extent, element->map);
+    auto* const base = static_cast<std::byte*>(request.buffer);
+    part.data = base + part.memory.begin();
+    if (in_device_memory(part.data)) return cannot("a buffer in the memory of a GPU"), std::move(part);
+    if (part.memory.contiguous()) return part;
+    part.packed.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(part.bytes)]);
+    if (!part.packed) return cannot("no memory to pack the data"), std::move(part);
+    part.data = part.packed.get();
+    return part;
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,198 @@
+#include "mpiio/steps.hpp"
+
+#include <array>
+#include <limits>
+#include <new>
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include "mpiio/error_class.hpp"
+#include "mpiio/handle.hpp"
+
+namespace tapioca::mpiio {
+
+/// What all ranks have found out together about an access.
+struct Steps::Decision {
+    bool served = false;
+    bool reopen = false;               ///< somebody has new hints
+    bool empty = false;                ///< nobody moves anything
+    std::optional<std::size_t> known;  ///< a plan that fits
+    std::int64_t shift = 0;            ///< by which the plan is to be moved
+};
+
+namespace {
+
+/// A variable that fails to be declared, on all ranks, if there is no memory for it.
+pattern::Variable to_variable(pattern::Access const& access)
+try {
+    return pattern::variable_of(access);
+} catch (std::exception const& error) {
+    return pattern::Variable::failed(core::fail(Errc::memory, error.what()));
+}
+
+constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
+constexpr auto no_match = -any_shift;
+
+/// Whether all ranks have put in the same, given the least of what they put in and of that negated.
+bool agreed(std::int64_t least, std::int64_t least_negated)
+{
+    return least != no_match && least == -least_negated;
+}
+
+}  // namespace
+
+void Steps::open(std::shared_ptr<declared::FileState> file)
+{
+    file_ = std::move(file);
+    auto const& storage = file_->storage;
+    conditions_ = fmt::format("{} {} {} {} {} {}", static_cast<int>(file_->mode), storage.name, storage.block_bytes,
+                              storage.stripe_bytes, storage.stripe_count, settings::pack(file_->settings));
+}
+
+std::optional<Error> Steps::close()
+{
+    std::optional<Error> outcome;
+    try {
+        file_->close();
+    } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
+        outcome = error;
+    }
+    if (file_->forked()) (void)new (std::nothrow) std::shared_ptr(file_);  // the parent's
+    file_.reset();
+    identified_ = false;
+    return outcome;
+}
+
+std::optional<Outcome> Steps::serve(Request const& request)
+{
+    auto const part = handle_.look_at(request);
+    auto const decision = decide(part);
+    if (decision.reopen) return std::nullopt;
+    if (!decision.served) {
+        handle_.calls().passed(request.call, !handle_.off().empty()  ? handle_.off()
+                                             : part.obstacle.empty() ? "another rank's data"
+                                                                     : part.obstacle);
+        return Outcome();
+    }
+    auto const outcome = run(request, part, decision);
+    if (!outcome.served) {
+        handle_.calls().passed(request.call, handle_.off());
+        return outcome;
+    }
+    handle_.calls().served(request.call);
+    handle_.move_pointer(request, part);
+    return outcome;
+}
+
+/// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
+/// opens it at the first access, so that nobody asks for the name again. Local.
+std::int64_t Steps::identity() const
+{
+    auto* const target = file_->target();
+    struct stat found = {};
+    if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
+    auto const& opened = handle_.opened();
+    if (opened.first() && opened.which != Which{found.st_dev, found.st_ino}) return no_match;
+    return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
+}
+
+bool Steps::identify(std::int64_t& value)
+{
+    auto const mine = identity();
+    std::array<std::int64_t, 3> values = {mine, -mine, value};
+    bool const heard = file_->session->agreement().least(values).has_value();  // also if this rank has found nothing
+    identified_ = heard && agreed(values[0], values[1]);
+    value = values[2];
+    return identified_;
+}
+
+/// One reduction over all ranks. Collective.
+Steps::Decision Steps::decide(Part const& part)
+{
+    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
+    // hints are the old ones, the file that it has opened and, for every known plan, the shift that makes it fit, both
+    // as they are and negated: if these agree, so do all ranks.
+    constexpr std::size_t hints = 2;
+    constexpr std::size_t file = 3;
+    constexpr std::size_t plans = 5;
+    auto const& known = handle_.channel().known;
+    std::array<std::int64_t, plans + 2 * Channel::most_known> values;
+    values.fill(no_match);
+    values[0] = part.obstacle.empty() ? 1 : 0;
+    values[1] = -part.bytes;
+    values[hints] = handle_.has_new_hints() ? 0 : 1;
+    values[file] = identified_ ? 0 : identity();
+    values[file + 1] = -values[file];
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        if (known[i].conditions != conditions_ || known[i].shape != part.access.shape) continue;
+        auto const shift = part.access.origin - known[i].origin;
+        values[plans + 2 * i] = part.bytes == 0 ? any_shift : shift;
+        values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
+    }
+    auto const used = std::span(values).first(plans + 2 * known.size());  // as many on all ranks
+    Decision decision;
+    if (!file_->session->agreement().least(used)) return decision;
+    decision.reopen = values[hints] == 0;
+    if (decision.reopen) return decision;
+    identified_ = agreed(values[file], values[file + 1]);
+    if (!identified_) {
+        handle_.give_up(gone);
+        return decision;
+    }
+    decision.served = values[0] == 1;
+    decision.empty = values[1] == 0;
+    for (std::size_t i = 0; i < known.size() && !decision.known; ++i) {
+        if (!agreed(values[plans + 2 * i], values[plans + 2 * i + 1])) continue;
+        decision.known = i;
+        decision.shift = values[plans + 2 * i];
+    }
+    return decision;
+}
+
+/// Plans a step for this request and keeps it in place of the oldest. Collective.
+std::size_t Steps::declare(Part const& part)
+{
+    auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
+    auto step = declared::declare(file_, {std::move(variable)});
+    step->past_the_log();  // what comes here comes after a flush
+    auto& channel = handle_.channel();
+    auto& known = channel.known;
+    auto const place = known.size() < Channel::most_known ? known.size() : channel.oldest++ % Channel::most_known;
+    if (place == known.size()) known.emplace_back();
+    known[place] = {part.access.shape, part.access.origin, conditions_, std::move(step)};
+    return place;
+}
+
+/// Collective. An error before anything is moved leaves the file to the MPI library.
+Outcome Steps::run(Request const& request, Part const& part, Decision const& decision)
+{
+    Outcome outcome{true, MPI_SUCCESS, 0};
+    if (decision.empty) return outcome;
+    bool const writing = request.direction == Direction::write;
+    bool moving = false;
+    try {
+        auto const place = decision.known ? *decision.known : declare(part);
+        auto& step = *handle_.channel().known[place].step;
+        if (&step.file() != file_.get()) step.retarget(file_);
+        step.rebase(decision.known ? decision.shift : 0);
+        if (writing) part.pack(request);
+        if (part.bytes > 0)
+            step.supply(0, part.data, static_cast<std::size_t>(part.bytes),
+                        writing ? declared::Op::write : declared::Op::read);
+        step.start(false);
+        moving = true;
+        auto const moved = step.wait();
+        outcome.bytes = static_cast<std::int64_t>(moved.bytes);
+    } catch (Error const& error) {
+        if (!moving) {
+            handle_.give_up(error.what());
+            return {};
+        }
+        outcome.error = class_of(error);
+    }
+    if (!writing) part.unpack(request, outcome.bytes);
+    return outcome;
+}
+
+}  // namespace tapioca::mpiio

@@ -1,0 +1,53 @@
+// Steps: the file as the engine has it open, and collective accesses as declared steps of it. For files with and
+// without a log: what comes here goes to the file itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "declared/file_state.hpp"
+#include "mpiio/part.hpp"
+
+namespace tapioca::mpiio {
+
+class Handle;
+
+class Steps {
+public:
+    explicit Steps(Handle& handle) : handle_(handle) {}
+
+    [[nodiscard]] bool is_open() const { return file_ != nullptr; }
+    /// @pre it is open
+    [[nodiscard]] declared::FileState& file() const { return *file_; }
+    /// The engine has opened the file. Local.
+    void open(std::shared_ptr<declared::FileState> file);
+    /// Closes it. Collective. What went wrong, if anything did.
+    std::optional<Error> close();
+
+    /// Runs an access, if all ranks can, with one reduction before it. None if some rank has new hints: then the file
+    /// is to be opened anew. Collective.
+    std::optional<Outcome> serve(Request const& request);
+    /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
+    /// Collective.
+    [[nodiscard]] bool identify(std::int64_t& value);
+
+    /// Why the file is left to the MPI library where ranks have opened different ones.
+    static constexpr char const* gone = "the file cannot be opened, or was renamed or replaced";
+
+private:
+    struct Decision;
+
+    [[nodiscard]] std::int64_t identity() const;
+    Decision decide(Part const& part);
+    std::size_t declare(Part const& part);
+    Outcome run(Request const& request, Part const& part, Decision const& decision);
+
+    Handle& handle_;
+    std::shared_ptr<declared::FileState> file_;  ///< null if it is not open
+    bool identified_ = false;                    ///< all ranks have opened the same file
+    std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings
+};
+
+}  // namespace tapioca::mpiio

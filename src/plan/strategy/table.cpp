@@ -1,0 +1,20 @@
+// Nothing but the table: tests/extension has one with a row more in its place.
+#include "plan/strategy/strategy.hpp"
+
+namespace tapioca::plan {
+
+#define ROW(name, object) extern Strategy const object;
+#include "core/strategies.inc"
+#undef ROW
+
+std::span<NamedStrategy const> strategies()
+{
+#define ROW(name, object) {name, &object},
+    static constexpr NamedStrategy rows[] = {
+#include "core/strategies.inc"
+    };
+#undef ROW
+    return rows;
+}
+
+}  // namespace tapioca::plan

@@ -1,0 +1,239 @@
+// The table of settings: rows.inc has the rows, this file the kinds of values that they are of.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "core/strategies.hpp"
+#include "core/units.hpp"
+#include "settings/row.hpp"
+#include "settings/settings.hpp"
+
+namespace tapioca::settings {
+
+namespace {
+
+using Text = std::optional<std::string>;
+using View = std::string_view;
+
+template <class Number>
+std::optional<Number> number(std::string const& text)
+{
+    Number value{};
+    auto const end = text.data() + text.size();
+    auto const [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || rest != end) return std::nullopt;
+    return value;
+}
+
+template <auto member>
+Text show_number(Options const& options)
+{
+    return options.*member ? Text(fmt::format("{}", *(options.*member))) : Text();
+}
+
+template <auto member>
+Text show_text(Options const& options)
+{
+    return options.*member;
+}
+
+template <auto member>
+bool parse_bytes(Row const&, Options& options, std::string const& text)
+{
+    auto const value = core::parse_bytes(text);
+    if (!value || *value == 0 || *value > INT64_MAX / 4) return false;
+    options.*member = value;
+    return true;
+}
+
+template <auto member>
+constexpr Row bytes(View name, View meaning, View otherwise)
+{
+    return {name,
+            meaning,
+            otherwise,
+            parse_bytes<member>,
+            show_number<member>,
+            "a positive number of bytes such as 4194304 or 4M"};
+}
+
+template <auto member>
+bool parse_whole(Row const& row, Options& options, std::string const& text)
+{
+    auto const value = number<int>(text);
+    if (!value || *value < row.least || *value > row.most) return false;
+    options.*member = value;
+    return true;
+}
+
+template <auto member>
+constexpr Row whole(View name, View meaning, View otherwise, int least, int most)
+{
+    return {name,  meaning, otherwise, parse_whole<member>, show_number<member>, "a whole number in its range",
+            least, most};
+}
+
+constexpr std::array<std::pair<View, int>, 2> number_words = {{{"auto", nbaggr_auto}, {"poster", nbaggr_poster}}};
+
+template <auto member>
+bool parse_aggregators(Row const&, Options& options, std::string const& text)
+{
+    auto value = number<int>(text);
+    if (value && (*value < 1 || *value > 65536)) return false;
+    for (auto const& [word, meant] : number_words)
+        if (lower(text) == word) value = meant;
+    if (value) options.*member = value;
+    return value.has_value();
+}
+
+template <auto member>
+Text show_aggregators(Options const& options)
+{
+    for (auto const& [word, meant] : number_words)
+        if (options.*member == meant) return Text(word);
+    return show_number<member>(options);
+}
+
+/// A number of aggregators, or one of the words for it.
+template <auto member>
+constexpr Row aggregators(View name, View meaning, View otherwise)
+{
+    return {name,
+            meaning,
+            otherwise,
+            parse_aggregators<member>,
+            show_aggregators<member>,
+            "a whole number from 1 to 65536, auto or poster"};
+}
+
+template <auto member>
+bool parse_flag(Row const&, Options& options, std::string const& text)
+{
+    auto const word = lower(text);
+    bool const yes = word == "1" || word == "true" || word == "yes" || word == "on";
+    bool const no = word == "0" || word == "false" || word == "no" || word == "off";
+    if (yes || no) options.*member = yes;
+    return yes || no;
+}
+
+template <auto member>
+Text show_flag(Options const& options)
+{
+    return options.*member ? Text(*(options.*member) ? "1" : "0") : Text();
+}
+
+template <auto member>
+constexpr Row flag(View name, View meaning, View otherwise)
+{
+    return {name, meaning, otherwise, parse_flag<member>, show_flag<member>, "0 or 1"};
+}
+
+template <auto member>
+bool parse_word(Row const& row, Options& options, std::string const& text)
+{
+    auto const word = row.find_word(text);
+    if (!word.empty()) options.*member = std::string(word);
+    return !word.empty();
+}
+
+template <auto member>
+constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 4> words)
+{
+    return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, words};
+}
+
+/// One of the words of somebody else's table.
+template <auto member>
+constexpr Row named(View name, View meaning, View otherwise, std::span<View const> (*names)())
+{
+    return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, {}, names};
+}
+
+template <auto member>
+bool parse_text(Row const&, Options& options, std::string const& text)
+{
+    if (!text.empty()) options.*member = text;
+    return !text.empty();
+}
+
+template <auto member>
+constexpr Row text(View name, View expects, View meaning, View otherwise)
+{
+    return {name, meaning, otherwise, parse_text<member>, show_text<member>, expects};
+}
+
+template <auto member>
+bool parse_tier(Row const&, Options& options, std::string const& text)
+{
+    auto const is_space = [](unsigned char c) { return std::isspace(c); };
+    if (text.empty() || std::any_of(text.begin(), text.end(), is_space)) return false;
+    auto const kind = std::min(text.find(':'), text.size());  // a place keeps its case
+    options.*member = lower(text.substr(0, kind)) + text.substr(kind);
+    return true;
+}
+
+template <auto member>
+constexpr Row tier(View name, View meaning, View otherwise)
+{
+    return {name,
+            meaning,
+            otherwise,
+            parse_tier<member>,
+            show_text<member>,
+            "the name of a tier, such as dram or ssd:/dir"};
+}
+
+constexpr std::array<View, 4> direct_words = {"auto", "never", "always"};
+
+bool parse_direct(Row const& row, Options& options, std::string const& text)
+{
+    auto const word = row.find_word(text);
+    if (word.empty()) return false;
+    auto const at = std::find(direct_words.begin(), direct_words.end(), word);
+    options.direct = static_cast<Direct>(at - direct_words.begin());
+    return true;
+}
+
+Text show_direct(Options const& options)
+{
+    return options.direct ? Text(direct_words[static_cast<std::size_t>(*options.direct)]) : Text();
+}
+
+/// Off, on or a rate.
+bool parse_drain(Row const&, Options& options, std::string const& text)
+{
+    auto const word = lower(text);
+    auto const rate = core::parse_bytes(text);
+    if (word != "off" && word != "on" && (!rate || *rate == 0)) return false;
+    options.stage_drain = word;
+    return true;
+}
+
+bool parse_seconds(Row const&, Options& options, std::string const& text)
+{
+    auto const value = number<double>(text);
+    if (!value || !(*value >= 0)) return false;
+    options.timeout = value;
+    return true;
+}
+
+constexpr Row also_hint(View hint, Row row)
+{
+    row.standard_hint = hint;
+    return row;
+}
+
+constexpr Row rows[] = {
+#include "settings/rows.inc"
+};
+
+}  // namespace
+
+std::span<Row const> table()
+{
+    return rows;
+}
+
+}  // namespace tapioca::settings

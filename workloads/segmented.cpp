@@ -1,0 +1,11 @@
+// segmented: IOR's pattern of many calls, each of all ranks' blocks in a row.
+#include "workloads/calls.hpp"
+
+namespace workloads {
+
+extern constexpr Kind segmented = {.name = "segmented",
+                                   .about = "whole files: every call writes all ranks' blocks in a row",
+                                   .options = [](CLI::App& verb) { return options_of_calls(verb, "segmented", false); },
+                                   .whole_files = true};
+
+}  // namespace workloads

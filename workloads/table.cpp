@@ -1,0 +1,20 @@
+// Nothing but the table of workloads: tests/extension has one with a row more in its place.
+#include "workloads/workload.hpp"
+
+namespace workloads {
+
+#define ROW(kind) extern Kind const kind;
+#include "workloads/rows.inc"
+#undef ROW
+
+std::span<Kind const* const> kinds()
+{
+#define ROW(kind) &kind,
+    static constexpr Kind const* rows[] = {
+#include "workloads/rows.inc"
+    };
+#undef ROW
+    return rows;
+}
+
+}  // namespace workloads
