@@ -24,6 +24,7 @@ if ! ctags --version 2>/dev/null | grep -q '^Universal Ctags'; then
     exit 77
 fi
 
+folders=(src workloads tools bench)
 status=0
 list() { # TITLE: what is on the input, if anything
     local lines
