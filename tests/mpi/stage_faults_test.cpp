@@ -17,44 +17,12 @@
 #include "support/faults.hpp"
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
+#include "support/small_file_system.hpp"
 
 namespace tapioca::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A file system of some size, on all ranks, while alive.
-class SmallFileSystem {
-public:
-    SmallFileSystem(std::string directory, std::string const& size) : directory_(std::move(directory))
-    {
-        if (rank() == 0) {
-            ::mkdir(directory_.c_str(), 0755);
-            mounted_ = ::mount("tmpfs", directory_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
-        }
-        mounted_ = from_rank_0(mounted_ ? 1 : 0) == 1;
-    }
-    SmallFileSystem(SmallFileSystem const&) = delete;
-    SmallFileSystem& operator=(SmallFileSystem const&) = delete;
-    ~SmallFileSystem()
-    {
-        barrier();
-        if (rank() == 0 && mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
-        barrier();
-    }
-    void resize(std::string const& size) const
-    {
-        if (rank() == 0) {
-            EXPECT_EQ(::mount("tmpfs", directory_.c_str(), "tmpfs", MS_REMOUNT, ("size=" + size).c_str()), 0);
-        }
-        barrier();
-    }
-    [[nodiscard]] bool mounted() const { return mounted_; }
-
-private:
-    std::string directory_;
-    bool mounted_ = false;
-};
 
 /// What all ranks print to standard error, while alive.
 class Overheard {
