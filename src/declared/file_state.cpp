@@ -1,6 +1,7 @@
 #include "declared/file_state.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 
 #include <fmt/core.h>
@@ -16,7 +17,7 @@ FileState::~FileState()
 {
     if (!open || std::uncaught_exceptions() > 0) return;
     if (!forgotten_)
-        core::warn(fmt::format("{}: {}, nor was close()", path, forgotten_.error().text));
+        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
     else if (staging && session->team().rank() == 0)
         core::warn(flush::never_closed(path));
 }

@@ -19,7 +19,7 @@ constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // where memory is short
 constexpr std::uint64_t stray_bytes = 4 * core::MiB;
 constexpr std::uint64_t apart_bytes = 256 * core::KiB;  // from here on a message of its own may need a place of its own
 
-// What the engine keeps, rounded up (engine/write.cpp, remote_read.cpp, outbox.hpp, inbox.hpp, comm/messages.hpp).
+// What the engine keeps, rounded up (engine/filler.hpp, taker.hpp, outbox.hpp, inbox.hpp, p2p.cpp, comm/messages.hpp).
 constexpr std::uint64_t cursor_bytes = 64;
 constexpr std::uint64_t track_bytes = 64;
 constexpr std::uint64_t lane_bytes = 1200;  // of a partition: its counters, its queue

@@ -10,6 +10,7 @@
 
 #include "engine/run.hpp"
 #include "machine/cores.hpp"
+#include "support/machines.hpp"
 #include "support/random_patterns.hpp"
 
 namespace tapioca::test {
@@ -28,8 +29,25 @@ struct Scene {
     [[nodiscard]] plan::Route const& route() const { return writing ? plan.write : plan.read; }
 };
 
+/// Chooses the places of a plan on several nodes.
+inline void connect(Scene& scene, plan::Nodes const& nodes)
+{
+    auto const weigh = [&](std::vector<std::int64_t> const& cuts) {
+        std::vector<plan::Weight> weights;
+        for (std::size_t node = 0; node < nodes.size(); ++node) {
+            pattern::Scale scale(cuts, scene.plan.write.unit);
+            for (int const rank : nodes[node]) scale.add(scene.patterns[static_cast<std::size_t>(rank)].all());
+            auto const here = plan::weights_of(static_cast<int>(node), scale.weights(), nodes.size());
+            weights.insert(weights.end(), here.begin(), here.end());
+        }
+        return weights;
+    };
+    plan::connect(scene.plan, nodes, {weigh, plan::all_bids});
+}
+
+/// `nodes`: the ranks of each, or none for one node.
 inline Scene make_scene(Job job, Options const& options, std::int64_t base, std::int64_t block_bytes,
-                        int stripe_blocks = 0)
+                        int stripe_blocks = 0, plan::Nodes const& nodes = {})
 {
     Scene scene;
     plan::Job planned;
@@ -51,7 +69,13 @@ inline Scene make_scene(Job job, Options const& options, std::int64_t base, std:
     planned.options = options;
     planned.ranks = static_cast<int>(job.size());
     planned.cores = 2;
+    if (!nodes.empty()) {
+        planned.nodes = static_cast<int>(nodes.size());
+        planned.machine = flat_machine(planned.nodes);
+        planned.free_bytes = {{std::uint64_t{1} << 36}};
+    }
     scene.plan = *plan::make(planned, histogram);
+    if (!nodes.empty()) connect(scene, nodes);
     scene.base = base;
     for (auto const& variables : job) {
         scene.data.emplace_back();
@@ -80,23 +104,54 @@ private:
     std::unique_ptr<std::byte, Free> data_;
 };
 
-inline engine::Exchange::Lanes lanes_of(int ranks)
-{
-    return {static_cast<std::size_t>(ranks), engine::most_buffers};
-}
+/// What the ranks of a node share: counters for as many partitions as there may be, and buffers large enough for all
+/// `scenes`.
+struct NodeMemory {
+    NodeMemory(int ranks_here, int partitions, std::vector<Scene> const& scenes)
+        : ranks(ranks_here),
+          lanes{static_cast<std::size_t>(partitions), engine::most_buffers},
+          control(engine::Exchange::bytes(ranks_here)),
+          counters(engine::Exchange::lane_bytes(ranks_here, lanes)),
+          buffers(most(scenes, [](engine::Site const& site) { return site.bytes(); })),
+          maps(most(scenes, [](engine::Site const& site) { return site.map_bytes(); }))
+    {
+    }
+
+    int ranks;
+    engine::Exchange::Lanes lanes;
+    Memory control;
+    Memory counters;
+    Memory buffers;
+    Memory maps;
+
+private:
+    template <class Bytes>
+    static std::uint64_t most(std::vector<Scene> const& scenes, Bytes bytes)
+    {
+        std::uint64_t most = 0;  // the same on every node
+        for (auto const& scene : scenes)
+            for (auto const* const route : {&scene.plan.write, &scene.plan.read})
+                most = std::max(most, bytes(engine::Site(*route, 0)));
+        return most;
+    }
+};
 
 /// One rank: its exchange, its drain thread and where its tickets stand.
 class Seat {
 public:
-    Seat(Memory const& control, Memory const& counters, Memory const& buffers, Memory const& maps, int ranks, int rank)
-        : exchange(control.data(), ranks, rank), worker(machine::allowed_cores(), [] { std::abort(); }), rank_(rank)
+    /// Rank `here` of node `number`, and rank `rank` of all.
+    Seat(NodeMemory const& memory, int here, int rank, int number = 0)
+        : exchange(memory.control.data(), memory.ranks, here),
+          worker(machine::allowed_cores(), [] { std::abort(); }),
+          rank_(rank),
+          number_(number)
     {
         patience.crowded = true;
-        exchange.use_lanes(counters.data(), lanes_of(ranks));
-        tickets.lanes.resize(static_cast<std::size_t>(ranks), 0);
+        exchange.use_lanes(memory.counters.data(), memory.lanes);
+        tickets.lanes.resize(memory.lanes.count, 0);
         node.exchange = &exchange;
-        node.buffers = buffers.data();
-        node.maps = maps.data();
+        node.buffers = memory.buffers.data();
+        node.maps = memory.maps.data();
         node.worker = &worker;
         node.patience = &patience;
         node.rank = rank;
@@ -106,12 +161,13 @@ public:
     std::unique_ptr<engine::Run> start(Scene& scene, target::Target* target, core::Status const& target_status = {})
     {
         auto const& route = scene.route();
-        site_ = std::make_unique<engine::Site>(route, 0);
+        site_ = std::make_unique<engine::Site>(route, number_);
         auto const& variables = scene.patterns[static_cast<std::size_t>(rank_)].all();
         auto context = node;
         context.route = &route;
         context.site = site_.get();
         context.writing = scene.writing;
+        context.every_byte = scene.plan.job.pattern.dense();
         context.base = scene.base;
         context.spoiled = scene.spoiled_rank == rank_;
         context.threaded = scene.background;
@@ -127,7 +183,8 @@ public:
             context.target = target;
             context.target_status = target_status;
         }
-        tickets.pass(context.schedule, scene.writing);
+        context.open_target = [target](core::Status&) { return target; };
+        tickets.pass(context.schedule, scene.writing || route.networked());
         return engine::start(std::move(context));
     }
 
@@ -137,10 +194,11 @@ public:
     {
         core::Status status;
         if (scene.spoiled_rank == rank_) status = core::fail(Errc::invalid_argument, "spoiled");
+        if (begin) begin(scene.spoiled_rank == rank_);
         auto const run = start(scene, target, target_status);
         engine::wait_until(patience, "the run", [&] { return run->advance(); });
         core::keep_first(status, run->settle());
-        status = exchange.agree(status, patience);
+        status = agree ? agree(status) : exchange.agree(status, patience);
         if (received) *received = run->received();
         return status;
     }
@@ -151,31 +209,24 @@ public:
     engine::Tickets tickets;
     engine::Context node;  ///< what all steps have in common
     core::Status launched;
+    // between nodes: how a step begins, and how all come to the same answer at its end
+    std::function<void(bool spoiled)> begin;
+    std::function<core::Status(core::Status const& local)> agree;
 
 private:
     int rank_;
+    int number_;
     std::unique_ptr<engine::Site> site_;
 };
 
 /// Runs `body(seat, rank)` on a thread for each rank, with buffers large enough for all `scenes`.
 inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::function<void(Seat&, int)> const& body)
 {
-    std::uint64_t buffers = 0;
-    std::uint64_t maps = 0;
-    for (auto const& scene : scenes)
-        for (auto const* const route : {&scene.plan.write, &scene.plan.read}) {
-            engine::Site const site(*route, 0);
-            buffers = std::max(buffers, site.bytes());
-            maps = std::max(maps, site.map_bytes());
-        }
-    Memory const control(engine::Exchange::bytes(ranks));
-    Memory const counters(engine::Exchange::lane_bytes(ranks, lanes_of(ranks)));
-    Memory const buffer_memory(buffers);
-    Memory const map_memory(maps);
+    NodeMemory const memory(ranks, ranks, scenes);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
-            Seat seat(control, counters, buffer_memory, map_memory, ranks, rank);
+            Seat seat(memory, rank, rank);
             body(seat, rank);
         });
     for (auto& thread : threads) thread.join();
