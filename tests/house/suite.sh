@@ -35,7 +35,7 @@ list() { # TITLE: what is on the input, if anything
 }
 
 list "sources of more than 400 lines:" < <(
-    find "${folders[@]}" -type f -regex '.*\.\(c\|cpp\|h\|hpp\|inc\)' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
+    find "${folders[@]}" -type f ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
 list "functions of more than 60 lines:" < <(
     ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - "${folders[@]}" |
         awk -F'\t' '{
