@@ -9,7 +9,7 @@ endfunction()
 
 # The headers that nearly all tests have, read once, in `owner` (support/CMakeLists.txt).
 function(tapioca_precompile name owner)
-  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-error=invalid-pch>)  # slower, and no harm
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=invalid-pch>)  # slower, and no harm
   if(name STREQUAL owner)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${name} PRIVATE -fPIE)  # as in the programs that use them

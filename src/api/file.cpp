@@ -51,8 +51,8 @@ File::~File() = default;
 
 Step File::declare(Pattern const& pattern)
 {
-    auto& file = alive(state_, "declare");
-    return Step(declared::collective(file, "declare", [&] { return declared::declare(state_, pattern.all()); }));
+    (void)alive(state_, "declare");
+    return Step(declared::declare(state_, pattern.all()));
 }
 
 void File::flush()
@@ -144,7 +144,7 @@ Plan Step::plan() const
 {
     auto const& plan = alive(state_, "plan").plan();
     auto const& settings = state_->file().settings;
-    return {plan::explain(plan, report::describe(settings)), report::to_json(plan, settings)};
+    return {plan::explain(plan, settings::describe(settings)), report::to_json(plan, settings)};
 }
 
 namespace hacc {

@@ -308,21 +308,21 @@ char const* unfit(MPI_Comm comm)
 int rank_in(MPI_Comm comm)
 {
     int rank = 0;
-    MPI_Comm_rank(comm, &rank);
+    PMPI_Comm_rank(comm, &rank);
     return rank;
 }
 
 int size_of(MPI_Comm comm)
 {
     int size = 1;
-    MPI_Comm_size(comm, &size);
+    PMPI_Comm_size(comm, &size);
     return size;
 }
 
 int world_rank()
 {
     int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return rank;
 }
 
@@ -330,8 +330,8 @@ bool mpi_is_active()
 {
     int initialised = 0;
     int finalised = 0;
-    MPI_Initialized(&initialised);
-    if (initialised) MPI_Finalized(&finalised);
+    PMPI_Initialized(&initialised);
+    if (initialised) PMPI_Finalized(&finalised);
     return initialised && !finalised;
 }
 

@@ -1,7 +1,10 @@
 #include "declared/file_state.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <new>
+#include <stdexcept>
 
 #include <fmt/core.h>
 
@@ -12,11 +15,28 @@
 
 namespace tapioca::declared {
 
+namespace {
+
+/// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
+/// all get the error instead.
+template <class Body>
+auto collective(FileState& file, char const* call, Body body)
+{
+    try {
+        return body();
+    } catch (std::bad_alloc const&) {
+    } catch (std::length_error const&) {  // of a vector or string, which no machine can hold
+    }
+    file.lose(call);
+}
+
+}  // namespace
+
 FileState::~FileState()
 {
     if (!open || std::uncaught_exceptions() > 0) return;
     if (!forgotten_)
-        core::warn(fmt::format("{}: {}, nor was close()", path, forgotten_.error().text));
+        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
     else if (staging && session->team().rank() == 0)
         core::warn(flush::never_closed(path));
 }
@@ -127,7 +147,9 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     return state;
 }
 
-std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pattern::Variables const& variables)
+namespace {
+
+std::unique_ptr<StepState> plan_step(std::shared_ptr<FileState> const& shared, pattern::Variables const& variables)
 {
     auto& file = *shared;
     file.require_open("declare");
@@ -141,6 +163,13 @@ std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& shared, pat
     auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
     if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
     return step;
+}
+
+}  // namespace
+
+std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& file, pattern::Variables const& variables)
+{
+    return collective(*file, "declare", [&] { return plan_step(file, variables); });
 }
 
 }  // namespace tapioca::declared

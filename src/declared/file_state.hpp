@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -55,18 +53,5 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
 
 /// Plans a step for what this rank moves. Collective.
 std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& file, pattern::Variables const& variables);
-
-/// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
-/// all get the error instead.
-template <class Body>
-auto collective(FileState& file, char const* call, Body body)
-{
-    try {
-        return body();
-    } catch (std::bad_alloc const&) {
-    } catch (std::length_error const&) {  // of a vector or string, which no machine can hold
-    }
-    file.lose(call);
-}
 
 }  // namespace tapioca::declared

@@ -23,7 +23,8 @@ public:
     void start(bool background);
     bool progress();
     Moved wait();
-    /// Its runs go to the file itself, and are counted by the caller: the drop-in library, which has flushed before.
+    /// Its runs go to the file itself and do not count as steps: the drop-in library, which has flushed before, counts
+    /// calls.
     void past_the_log() { past_the_log_ = true; }
     [[nodiscard]] std::uint64_t received(std::size_t var) const { return transfer_.received(var); }
     void rebase(std::int64_t offset);

@@ -9,11 +9,11 @@ namespace tapioca::engine {
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t cache_line = 64;
 
 constexpr std::size_t to_line(std::size_t bytes)
 {
-    return (bytes + line - 1) / line * line;
+    return (bytes + cache_line - 1) / cache_line * cache_line;
 }
 
 /// Counters of one rank, one per partition, on cache lines of its own.
@@ -25,7 +25,7 @@ std::size_t row_of(std::size_t lanes)
 // A lane: how far it is, on a line of its own; how many bytes each buffer has; the slots.
 std::size_t buffer_bytes_at()
 {
-    return line;
+    return cache_line;
 }
 
 std::size_t slots_at(std::size_t buffers)
@@ -46,20 +46,20 @@ void raise(Counter& counter, std::uint64_t ticket)
 
 }  // namespace
 
-struct alignas(line) Exchange::Header {
-    alignas(line) Counter claimed;
-    alignas(line) Counter spoiled;  ///< number of the last spoiled step, plus one
-    Counter abandoned;              ///< 0: not; else the fewest agreements of those who have, plus one
-    Counter reason;                 ///< 0: none; else code, file, and rank plus one
+struct alignas(cache_line) Exchange::Header {
+    alignas(cache_line) Counter claimed;
+    alignas(cache_line) Counter spoiled;  ///< number of the last spoiled step, plus one
+    Counter abandoned;                    ///< 0: not; else the fewest agreements of those who have, plus one
+    Counter reason;                       ///< 0: none; else code, file, and rank plus one
 };
 
-struct alignas(line) Exchange::Cell {
-    alignas(line) Counter arrived;
+struct alignas(cache_line) Exchange::Cell {
+    alignas(cache_line) Counter arrived;
     std::uint64_t mail_bytes[2];  ///< of two posts in turn: nobody is two ahead of anybody
     Counter announced;            ///< step * 4 + direction
-    alignas(line) Counter consumed;
+    alignas(cache_line) Counter consumed;
     Counter beats;
-    alignas(line) std::byte mail[2][most_mail];
+    alignas(cache_line) std::byte mail[2][most_mail];
 };
 
 std::size_t Exchange::bytes(int ranks)

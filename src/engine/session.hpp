@@ -65,8 +65,9 @@ public:
     {
         return agreement_.abandoned() && agreement_.reason().opening != opening_;
     }
-    /// A file that was opened is closed: with the last one the window is given back. Collective.
+    /// A file was opened.
     void opened() { ++open_files_; }
+    /// One that was opened is closed: with the last one the window is given back. Collective.
     void closed();
 
     Tickets tickets;

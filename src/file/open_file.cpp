@@ -17,8 +17,8 @@ char const* name(Mode mode)
 void raise(std::string const& path, std::string const& call, core::Failure const& failure)
 {
     auto const who = failure.rank >= 0 ? fmt::format("rank {}: ", failure.rank) : std::string();
-    throw Error(failure.code, failure.rank, failure.sys_errno, path,
-                core::printable(fmt::format("tapioca: {}: {}{}: {}", call, who, path, failure.text)));
+    auto text = core::printable(fmt::format("{}: {}{}: {}", call, who, path, failure.text));
+    throw Raised(path, {failure.code, failure.sys_errno, failure.rank, std::move(text)});
 }
 
 target::Target* OpenFile::target()
@@ -28,7 +28,6 @@ target::Target* OpenFile::target()
         auto opened = open_again();
         if (opened) {
             keep(std::move(*opened));
-            if (changes_) target_->tell_changes(changes_);
         } else {
             target_status_ = tl::unexpected(opened.error());
         }
@@ -40,6 +39,7 @@ void OpenFile::keep(std::unique_ptr<target::Target> target)
 {
     bool const discard = settings.options.devnull.value_or(false);
     target_ = discard ? target::discard_writes(std::move(target)) : std::move(target);
+    if (changes_) target_->tell_changes(changes_);
 }
 
 core::Status OpenFile::make_empty()

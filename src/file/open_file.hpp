@@ -94,6 +94,16 @@ private:
 
 char const* name(Mode mode);
 
+/// The Error that users see, and the failure in its words, for those inside who pass it on as a value.
+class Raised : public Error {
+public:
+    Raised(std::string const& path, core::Failure what)
+        : Error(what.code, what.rank, what.sys_errno, path, "tapioca: " + what.text), failure(std::move(what))
+    {
+    }
+    core::Failure failure;
+};
+
 /// Throws a failure of a call on the file that is called `path`.
 [[noreturn]] void raise(std::string const& path, std::string const& call, core::Failure const& failure);
 

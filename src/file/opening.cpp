@@ -234,7 +234,7 @@ bool open_on(OpenFile& file, Opening const& opening)
 
     require_same_file(file);
     file.require_same("open", "the list of options given in code",
-                      fmt::format("[{}]", fmt::join(report::describe({options, {}}), ", ")));
+                      fmt::format("[{}]", fmt::join(settings::describe({options, {}}), ", ")));
     then();
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (had_bytes || !file.session->several_nodes())  // all have it, or nobody

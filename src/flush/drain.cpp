@@ -93,6 +93,7 @@ core::Status Drain::move(engine::Transfer& transfer, stage::Batch const& batch)
 core::Status replay(file::OpenFile& file, report::Account& account, stage::Content& content,
                     Drain::Progress const& progress)
 {
+    file.watch("recover");
     content.rewrite_stored();  // the target may have lost it with its machine
     return Drain(file, account, content, {}, progress).all();
 }

@@ -1,9 +1,11 @@
 // Drain: brings the requests of logs into the file, each byte from the latest of all ranks. Collective, all of it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "engine/transfer.hpp"
 #include "file/open_file.hpp"
 #include "report/account.hpp"
 #include "stage/content.hpp"

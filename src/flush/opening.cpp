@@ -1,4 +1,5 @@
 // Opening the log of a file: rank 0 decides, every rank makes its own, and the marker comes last.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <ctime>
@@ -18,7 +19,7 @@ namespace tapioca::flush {
 
 namespace {
 
-using Tier = core::Result<std::unique_ptr<machine::Tier>>;
+using FoundTier = core::Result<std::unique_ptr<machine::Tier>>;
 
 /// What rank 0 decides for all logs of a file. The target's path follows.
 struct Common {
@@ -29,7 +30,7 @@ struct Common {
 };
 
 /// The tier of this node that the log shall be on.
-Tier find_tier(file::OpenFile const& file)
+FoundTier find_tier(file::OpenFile const& file)
 {
     std::vector<machine::TierTraits> here;
     for (auto const& tier : file.around->tiers)
@@ -90,7 +91,7 @@ stage::Head head_of(file::OpenFile const& file, Common const& common, std::strin
 }
 
 /// This rank's log, or its part of the node's. Collective over the node's ranks.
-core::Result<stage::Writer> make_log(file::OpenFile const& file, Tier const& tier, Common const& common,
+core::Result<stage::Writer> make_log(file::OpenFile const& file, FoundTier const& tier, Common const& common,
                                      std::string const& target)
 {
     auto const& team = file.session->team();
@@ -171,7 +172,7 @@ std::int64_t clock_ahead_ns(file::OpenFile const& file, core::Descriptor const& 
 }
 
 /// What rank 0 decides, and the target's path, on all ranks. Collective.
-core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, Tier const& tier)
+core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundTier const& tier)
 {
     std::string told;
     if (file.session->team().rank() == 0) {
@@ -191,7 +192,8 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, Tier c
 }
 
 /// The log could not be made for all ranks: takes away what is there of it. Collective.
-void take_away(file::OpenFile& file, Tier const& tier, core::Result<stage::Writer> const& writer, Common const& common)
+void take_away(file::OpenFile& file, FoundTier const& tier, core::Result<stage::Writer> const& writer,
+               Common const& common)
 {
     if (writer) (void)stage::remove_log(writer->place());
     (void)file.session->agreement().agree({});  // the directory is empty once all have removed theirs

@@ -22,13 +22,6 @@ namespace {
 /// Staged files that this process has open.
 std::atomic<int> open_files = 0;
 
-/// Whether what a host has written gets to the file, and the time of its last change, when the host finds time for it.
-bool arrives_late(machine::Storage const& storage)
-{
-    return storage.name == "nfs" || storage.name == "smb" || storage.name == "9p" || storage.name == "fuse" ||
-           storage.name == "unknown";
-}
-
 /// Giving memory back takes about as long as filling it did, and nobody need wait for it.
 void give_back(stage::Stage stage, std::shared_ptr<stage::Content> content)
 {
@@ -83,7 +76,7 @@ core::Status Staging::commit(bool durable)
     auto& session = *file_.session;
     auto const& team = session.team();
     bool const lasting = durable || stage_.durable() != stage::Durable::sync;
-    bool const syncs = lasting || arrives_late(file_.storage);  // else the file changes after it is noted what it is
+    bool const syncs = lasting || !file_.storage.coherent;  // else the file changes after it is noted what it is
     core::Status status;
     if (syncs && team.node_rank() == 0) {
         auto* const target = file_.target();

@@ -1,7 +1,6 @@
 // Staging: the log of an open file, as all its ranks see it: opening, flushing and closing are collective.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 

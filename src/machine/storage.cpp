@@ -43,6 +43,9 @@ constexpr std::array<Magic, 16> magics = {{{0x01021994, "tmpfs"},
 constexpr std::array<std::string_view, 10> remotes = {"nfs",     "lustre",  "gpfs",     "beegfs", "ceph",
                                                       "gluster", "moosefs", "orangefs", "smb",    "9p"};
 
+/// Hosts keep to themselves what they have written, or nothing is known about it.
+constexpr std::array<std::string_view, 5> incoherent = {"nfs", "smb", "9p", "fuse", "unknown"};
+
 constexpr std::array<std::string_view, 6> locals = {"tmpfs", "ext", "xfs", "btrfs", "overlay", "zfs"};
 
 /// Beginnings of a mount's type or, for those that do not tell it, its source.
@@ -92,6 +95,7 @@ Storage storage_profile(std::string const& name)
     auto const reserve = name == "ext" || name == "xfs" ? Reserve::allocate : Reserve::nothing;
     Storage storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
     storage.remote = std::find(remotes.begin(), remotes.end(), name) != remotes.end();
+    storage.coherent = std::find(incoherent.begin(), incoherent.end(), name) == incoherent.end();
     return storage;
 }
 

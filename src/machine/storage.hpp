@@ -37,6 +37,7 @@ struct Storage {
     int stripe_count = 0;                          ///< servers that the file's stripes go round
     bool remote = false;                           ///< served by other machines
     std::string note = {};                         ///< for people: what became of a wish for stripes
+    bool coherent = true;                          ///< hosts see each other's writes at once, not when one finds time
 };
 
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.

@@ -27,7 +27,7 @@ core::Result<settings::Settings> environment()
 bool is_off()
 {
     auto const settings = environment();
-    if (!settings) tell_left_alone(settings.error().text);
+    if (!settings) tell_left_alone("tapioca: " + settings.error().text);
     return !settings || settings->options.off.value_or(false);
 }
 

@@ -91,7 +91,7 @@ bool Handle::open_engine()
     has_new_hints_ = false;
     auto const& file = steps_.file();
     if (file.staging) staged_.open();
-    if (!is_served(file.storage.name))
+    if (!file.storage.coherent)  // one node's ranks could share it, several could not
         give_up(fmt::format("file system {}", file.storage.name));
     else if (has_log() && !staged_.identify())
         give_up(Steps::gone);

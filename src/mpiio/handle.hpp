@@ -79,6 +79,7 @@ public:
     [[nodiscard]] std::string const& off() const { return off_; }
     /// Whether the engine has the file open, which it opens if it should. Collective.
     [[nodiscard]] bool is_ready() { return agree_to_serve() && (steps_.is_open() || open_engine()); }
+    /// Closes the file for the engine; what went wrong is told by close(). Collective.
     void close_engine();
     /// Closes it for the engine, which opens it anew. Collective.
     int reopen_engine();

@@ -29,11 +29,11 @@ void tell_unstaged(Opened const& opened)
     bool const by_mode = (opened.amode & never_staged) != 0;
     // Of files that ranks open each for itself there may be as many as there are ranks.
     if (by_mode || !opened.first() || (opened.alone() && comm::world_rank() != 0) || told.exchange(true)) return;
-    tell(
-        fmt::format("{}: is not staged: it was opened by {} of the job's {} ranks, and the others would not know of "
-                    "the log if they opened it, too; where they do not, the hint tapioca_stage in MPI_File_open has "
-                    "it staged",
-                    opened.path, opened.ranks, comm::size_of(MPI_COMM_WORLD)));
+    tell(fmt::format(
+        "tapioca: {}: is not staged: it was opened by {} of the job's {} ranks, and the others would not know of "
+        "the log if they opened it, too; where they do not, the hint tapioca_stage in MPI_File_open has "
+        "it staged",
+        opened.path, opened.ranks, comm::size_of(MPI_COMM_WORLD)));
 }
 
 void go_past_marker(Opened const& opened, std::string const& what)
@@ -65,11 +65,6 @@ std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const
         if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files go without the stage", error.what()));
         return file;
     }
-}
-
-bool is_served(std::string const& storage)
-{
-    return storage != "nfs" && storage != "smb" && storage != "9p" && storage != "fuse" && storage != "unknown";
 }
 
 }  // namespace tapioca::mpiio

@@ -26,7 +26,4 @@ void go_past_marker(Opened const& opened, std::string const& what);
 std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
                                                bool may_stage);
 
-/// File systems whose clients see each other's writes, and that one node's ranks may share through its page cache.
-bool is_served(std::string const& storage);
-
 }  // namespace tapioca::mpiio

@@ -56,20 +56,20 @@ std::optional<Error> Staged::close()
     return error;
 }
 
-void Staged::tell_once(std::string const& text)
+void Staged::tell_once(std::string const& line)
 {
-    if (handle_.opened().first() && !std::exchange(told_, true)) tell(text);
+    if (handle_.opened().first() && !std::exchange(told_, true)) tell(line);
 }
 
 void Staged::tell_unclosed()
 {
-    tell_once(flush::never_closed(handle_.opened().path));
+    tell_once("tapioca: " + flush::never_closed(handle_.opened().path));
 }
 
 /// A flush has failed.
 int Staged::failed(core::Failure const& failure)
 {
-    tell_once(fmt::format("{}: {}", handle_.opened().path, failure.text));
+    tell_once(fmt::format("tapioca: {}: {}", handle_.opened().path, failure.text));
     return class_of(failure);
 }
 

@@ -65,7 +65,7 @@ private:
     [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
     int flush_before(Request const& request);
     int failed(core::Failure const& failure);
-    void tell_once(std::string const& text);
+    void tell_once(std::string const& line);
 
     Handle& handle_;
     Steps& steps_;

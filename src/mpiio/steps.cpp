@@ -55,10 +55,9 @@ std::optional<Error> Steps::close()
     std::optional<Error> outcome;
     try {
         file_->close();
-    } catch (Error const& error) {  // some file systems tell only here that they could not keep the data
-        outcome = error;
+    } catch (Error& error) {  // some file systems tell only here that they could not keep the data
+        outcome.emplace(std::move(error));
     }
-    if (file_->forked()) (void)new (std::nothrow) std::shared_ptr(file_);  // the parent's
     file_.reset();
     identified_ = false;
     return outcome;

@@ -1,17 +1,15 @@
 #include "mpiio/tell.hpp"
 
 #include <atomic>
-#include <string_view>
+#include <cstdio>
 
 #include "comm/team.hpp"
-#include "core/warn.hpp"
 
 namespace tapioca::mpiio {
 
-void tell(std::string const& text)
+void tell(std::string const& line)
 {
-    constexpr std::string_view name = "tapioca: ";
-    core::warn(text.starts_with(name) ? text.substr(name.size()) : text);
+    std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 void tell_left_alone(std::string const& why)

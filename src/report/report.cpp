@@ -89,14 +89,6 @@ std::string report_path(std::string const& path)
 
 }  // namespace
 
-std::vector<std::string> describe(settings::Settings const& settings)
-{
-    std::vector<std::string> texts;
-    for (auto const& [name, value, origin] : settings.lines())
-        texts.push_back(fmt::format("{}={} ({})", name, value, origin));
-    return texts;
-}
-
 std::string to_json(plan::Plan const& plan, settings::Settings const& settings)
 {
     auto json = plan::to_json(plan);

@@ -27,7 +27,5 @@ void add(std::string const& path, std::string const& account);
 
 /// A plan as a JSON object, with the settings that went into it.
 std::string to_json(plan::Plan const& plan, settings::Settings const& settings);
-/// The settings as "name = value (origin)".
-std::vector<std::string> describe(settings::Settings const& settings);
 
 }  // namespace tapioca::report

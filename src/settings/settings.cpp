@@ -150,6 +150,14 @@ Pairs read_environment()
     return pairs;
 }
 
+std::vector<std::string> describe(Settings const& settings)
+{
+    std::vector<std::string> texts;
+    for (auto const& [name, value, origin] : settings.lines())
+        texts.push_back(fmt::format("{}={} ({})", name, value, origin));
+    return texts;
+}
+
 std::string pack(Settings const& settings)
 {
     std::string text;

@@ -40,6 +40,9 @@ core::Status add_defaults(Settings& settings, Pairs const& defaults, std::string
 /// The TAPIOCA_* variables of this process.
 Pairs read_environment();
 
+/// For people: each that is set as "name=value (origin)".
+std::vector<std::string> describe(Settings const& settings);
+
 /// A Settings as text and back, so that rank 0's can be broadcast.
 std::string pack(Settings const& settings);
 Settings unpack(std::string_view text);

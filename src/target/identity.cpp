@@ -112,7 +112,7 @@ std::string absolute(std::string const& path)
     if (path.empty() || path[0] == '/') return path;
     std::error_code error;
     auto const directory = std::filesystem::current_path(error);
-    return error ? path : directory.string() + "/" + path;
+    return error ? path : (directory / path).string();
 }
 
 Probe::Probe(std::string const& path, int fd)

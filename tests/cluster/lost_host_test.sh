@@ -5,6 +5,7 @@
 #
 # Open MPI's launcher does not end before it knows that a daemon is gone, although all ranks are: `launcher` makes it know.
 set -euo pipefail
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 tool=$2
 shift 2
 mpi=("$@")
@@ -14,8 +15,6 @@ unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
 timeout=2 slack=25
 fail() { echo "lost_host_test: $case: $*" >&2; grep -v "0x[0-9a-f]*\]$" out | tail -n 40 >&2; exit 1; }
 
-# An SSD outlives its host here, as in stage_crash_test.sh.
-with_ssd='mount --bind "$1/ssd-$(hostname)" /run/cluster/ssd && shift && exec "$@"'
 box() { # SHAPE OPTION COMMAND...
     "$tool" "$1" "${mpi[@]}" --timeout 40 $2 --shared "$PWD" -- unshare --mount sh -c "$with_ssd" sh '{shared}' "${@:3}"
 }

@@ -3,6 +3,7 @@
 # one host alone names the logs that it does not see, all hosts together recover the file. OPTIONS choose the MPI,
 # MAPPINGS="process node" both mappings.
 set -euo pipefail
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 tool=$2
 shift 2
 mpi=("$@")
@@ -11,8 +12,6 @@ trap 'rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
 fail() { echo "stage_crash_test: $*" >&2; cat "$work/out" >&2; exit 1; }
 
-# An SSD outlives its host here: in a directory of the host's name, mounted where the others have theirs.
-with_ssd='mount --bind "$1/ssd-$(hostname)" /run/cluster/ssd && shift && exec "$@"'
 box() { # SHAPE COMMAND...
     "$tool" "$1" "${mpi[@]}" --timeout 60 --shared "$work" -- \
         unshare --mount sh -c "$with_ssd" sh '{shared}' "${@:2}" >"$work/out" 2>&1

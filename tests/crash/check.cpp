@@ -16,16 +16,6 @@ namespace {
 using namespace tapioca;
 using namespace tapioca::test;
 
-Bytes contents(std::string const& path)
-{
-    std::error_code error;
-    auto const size = std::filesystem::file_size(path, error);
-    Bytes bytes(error ? 0 : size);
-    std::ifstream(path, std::ios::binary)
-        .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return bytes;
-}
-
 Progress progress_of(std::string const& directory, std::size_t rank)
 {
     Progress progress;

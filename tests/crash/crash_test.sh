@@ -4,6 +4,7 @@
 # too: what was not synced is taken away from the file, its marker and its logs. CRASHES=200 makes more of it, SEED=n
 # repeats one, KINDS="dropin loss" chooses (declared, dropin, loss, dropin-loss).
 set -euo pipefail
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 kill_at=$2 forget_library=$3
 launcher=("${@:4}")
 dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
@@ -12,7 +13,7 @@ lanes=${LANES:-6} crashes=${CRASHES:-12}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
 trap 'forget; rm -rf "$work"' EXIT
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 KILL_LIBRARY=$kill_at
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 
 # What jobs that were killed while they opened or closed, and recoveries, left in memory.
 forget() {
@@ -31,27 +32,21 @@ fail() {
     exit 1
 }
 note() { echo "$1 ${2:-1}" >>notes; }
-sleep_ms() { local s; printf -v s '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); read -rt "$s" _ <&9 || true; } # no process
-nap() { sleep_ms $(($1 + RANDOM % $2)); } # FROM RANGE: milliseconds
+nap() { nap_ms $(($1 + RANDOM % $2)); } # FROM RANGE: milliseconds
 chance() { ((RANDOM % $1 == 0)); }        # one in so many
-
-# With the library that ends a process at a call. MPICH preloads one of its own.
-preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$KILL_LIBRARY" exec "$@"'
-# With what the kind of job needs.
-libraries='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$LIBRARIES" exec "$@"'
 
 pids() { cat d/pid.? 2>/dev/null || true; }
 all_started() { local files=(d/pid.?); [ -e "${files[0]}" ] && [ ${#files[@]} -eq "$ranks" ]; }
 none_left() { # of the ranks
     local pid
-    for pid in $(pids); do [ ! -e "/proc/$pid/stat" ] || grep -q ') Z' "/proc/$pid/stat" 2>/dev/null || return 1; done
+    for pid in $(pids); do is_gone "$pid" || return 1; done
 }
 wait_until() { # CONDITION
     local i
     for ((i = 0; i < 2000; ++i)); do
         "$1" && return 0
         [ -e "/proc/$job" ] || [ "$1" = none_left ] || return 0
-        sleep_ms 10
+        nap_ms 10
     done
     fail "waited too long: $1"
 }
@@ -67,8 +62,8 @@ run_and_kill() {
         export KILL_AT=$((1 + RANDOM % 60)) KILL_RANK=$((RANDOM % ranks))
         names+=("$kill_at") ;;
     esac
-    LIBRARIES=$(IFS=:; echo "${names[*]-}") "${launcher[@]}" -n "$ranks" \
-        sh -c "$libraries" sh "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null &
+    "${launcher[@]}" -n "$ranks" \
+        sh -c "$preloaded" "$(IFS=:; echo "${names[*]-}")" "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null &
     job=$!
     unset KILL_AT KILL_RANK
     wait_until all_started
@@ -94,7 +89,7 @@ wait_or_kill() { # a rank that has not come to the call, or waits to be killed
     local i
     for ((i = 0; i < 40; ++i)); do
         [ -e "/proc/$job" ] || return 0
-        sleep_ms 10
+        nap_ms 10
     done
     kill -KILL $(pids) 2>/dev/null || true
 }
@@ -116,10 +111,10 @@ refused() { # a file that was not closed is not opened, and nothing is touched
 interrupted() {
     local job
     case $((RANDOM % 3)) in
-    0) ! { KILL_AT=$((1 + RANDOM % 12)) sh -c "$preloaded" sh "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
+    0) ! { KILL_AT=$((1 + RANDOM % 12)) sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
         note recoveries_killed ;;
     1) ! { KILL_AT=$((1 + RANDOM % 12)) KILL_RANK=$((RANDOM % 2)) "${launcher[@]}" -n $((2 + RANDOM % 2)) \
-            sh -c "$preloaded" sh "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
+            sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
         note recoveries_killed ;;
     *) "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1 &
         job=$!
@@ -195,7 +190,7 @@ lane() { # NUMBER: its part of the rounds, on one file
     local i
     mkdir -p "$work/$1/stage"
     cd "$work/$1"
-    mkfifo nobody && exec 9<>nobody # where nothing ever comes
+    begin_naps nobody
     : >file
     for ((i = $1; i < crashes; i += lanes)); do
         [ ! -e ../failed ] || exit 1

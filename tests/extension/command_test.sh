@@ -27,7 +27,8 @@ answers 0 'WORKLOAD is hacc, interleaved, array1d or backwards;' --help
 answers 0 'backwards:BYTES' plan --help
 plan=(plan --platform "$platforms/theta.toml" --nodes 4 --ppn 2 --aggregators 2)
 answers 0 '8 ranks' "${plan[@]}" --workload backwards:1M
-answers 0 'backwards, 1048576 bytes a rank' "${plan[@]}" --workload backwards:1M --svg /dev/stdout
+answers 0 'drawn' "${plan[@]}" --workload backwards:1M --svg "$work/plan.svg"
+grep -q 'backwards, 1048576 bytes a rank' "$work/plan.svg" || fail "no word of the workload in the picture"
 answers 2 'backwards:0: expected backwards:BYTES' "${plan[@]}" --workload backwards:0
 answers 2 'backward:1M: did you mean backwards?' "${plan[@]}" --workload backward:1M
 answers 0 'the last rank comes first' bench backwards --help

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -11,18 +10,17 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
-#include <thread>
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <unistd.h>
+
+#include "support/stand_in.hpp"
 
 namespace tapioca::faults {
 
@@ -30,81 +28,15 @@ namespace {
 
 constexpr int most_made = 64;
 
-struct Range {
-    std::uintptr_t begin, end;
-};
-
 struct {
-    std::atomic<bool> armed = false;
-    std::atomic<int> inside = 0;
-    Fault fault;
-    std::atomic<int> calls[static_cast<std::size_t>(Op::ops)] = {};
-    std::atomic<int> fired = 0;
     std::atomic<std::int64_t> allocations = 0;
-    double stall_s = 0.05;
-    std::atomic<int> made = 0;
     char paths[most_made][256] = {};  ///< of what was made
-    Range code[8] = {};               ///< of the executable and of our libraries
-    int codes = 0;
 } state;
-
-int add_code(dl_phdr_info* info, std::size_t /*size*/, void* first)
-{
-    auto& is_first = *static_cast<bool*>(first);
-    bool const ours = is_first || std::strstr(info->dlpi_name, "tapioca");
-    is_first = false;
-    if (!ours) return 0;
-    for (int i = 0; i < info->dlpi_phnum && state.codes < 8; ++i) {
-        auto const& part = info->dlpi_phdr[i];
-        if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
-        auto const begin = static_cast<std::uintptr_t>(info->dlpi_addr + part.p_vaddr);
-        state.code[state.codes++] = {begin, begin + part.p_memsz};
-    }
-    return 0;
-}
-
-bool is_ours(void const* caller)
-{
-    auto const at = reinterpret_cast<std::uintptr_t>(caller);
-    return std::any_of(state.code, state.code + state.codes,
-                       [&](Range const& r) { return r.begin <= at && at < r.end; });
-}
-
-/// Whether this call shall be faulty. Counts it.
-bool faulty(Op op)
-{
-    if (!state.armed || state.inside == 0) return false;
-    int const number = ++state.calls[static_cast<std::size_t>(op)];
-    auto const& fault = state.fault;
-    if (fault.at == 0 || fault.op != op || number < fault.at) return false;
-    if (fault.kind != Kind::stays && number > fault.at) return false;
-    ++state.fired;
-    return true;
-}
-
-bool faulty(Op op, void const* caller)
-{
-    return state.armed && state.inside > 0 && is_ours(caller) && faulty(op);
-}
-
-void stall()
-{
-    std::this_thread::sleep_for(std::chrono::duration<double>(state.stall_s));
-}
-
-/// Somebody else makes the file shorter.
-void cut(int fd)
-{
-    struct stat info = {};
-    if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
-    auto const path = "/proc/self/fd/" + std::to_string(fd);
-    if (::truncate(path.c_str(), info.st_size / 2) != 0) return;
-}
 
 /// Notes a new name in a directory, or one that is whole.
 void note_made(int directory, char const* path)
 {
-    int const number = state.made++;
+    int const number = made++;
     if (number >= most_made) return;
     char where[200] = "";
     if (directory >= 0) {
@@ -113,48 +45,6 @@ void note_made(int directory, char const* path)
         if (auto const length = ::readlink(link, where, sizeof where - 2); length > 0) where[length] = '/';
     }
     std::snprintf(state.paths[number], sizeof state.paths[number], "%s%s", where, path);
-}
-
-/// A call that moves bytes: `move(bytes)` does it.
-template <class Move>
-ssize_t moved(bool is_faulty, int fd, std::size_t bytes, Move move)
-{
-    if (!is_faulty) return move(bytes);
-    switch (state.fault.kind) {
-    case Kind::half: return move(bytes > 1 ? bytes / 2 : bytes);
-    case Kind::nothing: return 0;
-    case Kind::stall: stall(); return move(bytes);
-    case Kind::truncate: cut(fd); return move(bytes);
-    case Kind::error:
-    case Kind::stays: break;
-    }
-    errno = state.fault.error;
-    return -1;
-}
-
-/// A vector call moves all, or half of its first vector.
-template <class Move>
-ssize_t moved_vectors(bool is_faulty, int fd, iovec const* vectors, int count, Move move)
-{
-    auto const most = static_cast<std::size_t>(-1);
-    return moved(is_faulty, fd, most, [&](std::size_t bytes) {
-        if (bytes == most) return move(vectors, count);
-        iovec const half{vectors[0].iov_base, vectors[0].iov_len > 1 ? vectors[0].iov_len / 2 : vectors[0].iov_len};
-        return move(&half, 1);
-    });
-}
-
-/// A call that works or does not: `call()` does it, and -1 is failure.
-template <class Call>
-int done(bool is_faulty, Call call)
-{
-    if (!is_faulty) return call();
-    if (state.fault.kind == Kind::stall) {
-        stall();
-        return call();
-    }
-    errno = state.fault.error;
-    return -1;
 }
 
 /// The C library's function of that name.
@@ -180,6 +70,8 @@ std::string describe(Fault const& fault)
     case Kind::error: break;
     case Kind::stays: what += " for good"; break;
     case Kind::half: what = "half done"; break;
+    case Kind::halves: what = "half done, always"; break;
+    case Kind::interrupts: what = "interrupted"; break;
     case Kind::nothing: what = "nothing done"; break;
     case Kind::stall: what = "stall"; break;
     case Kind::truncate: what = "cut short by others"; break;
@@ -209,45 +101,6 @@ std::vector<Fault> all_faults()
     return faults;
 }
 
-void arm(Fault const& fault)
-{
-    if (state.codes == 0) {
-        bool first = true;
-        ::dl_iterate_phdr(add_code, &first);
-    }
-    state.fault = fault;
-    for (auto& calls : state.calls) calls = 0;
-    state.fired = 0;
-    state.made = 0;
-    state.armed = true;
-}
-
-int disarm()
-{
-    state.armed = false;
-    return state.fired;
-}
-
-int calls(Op op)
-{
-    return state.calls[static_cast<std::size_t>(op)];
-}
-
-Inside::Inside()
-{
-    ++state.inside;
-}
-
-Inside::~Inside()
-{
-    --state.inside;
-}
-
-void set_stall(double seconds)
-{
-    state.stall_s = seconds;
-}
-
 Belongings look()
 {
     namespace fs = std::filesystem;
@@ -266,7 +119,7 @@ Belongings look()
 
 std::string left_over(std::string const& directory)
 {
-    int const count = std::min<int>(state.made, most_made);
+    int const count = std::min<int>(made, most_made);
     for (int i = 0; i < count; ++i) {
         std::string path = state.paths[i];
         if (!path.starts_with(directory) && ::access(path.c_str(), F_OK) == 0) return path;
@@ -291,9 +144,6 @@ std::string surplus(Belongings const& before, Belongings const& after)
 
 using namespace tapioca::faults;
 
-#define EXPORTED extern "C" [[gnu::visibility("default")]]
-#define CALLER __builtin_return_address(0)
-
 EXPORTED int open(char const* path, int flags, ...)
 {
     static auto* const real = next<int(char const*, int, ...)>("open");
@@ -301,7 +151,7 @@ EXPORTED int open(char const* path, int flags, ...)
     va_start(list, flags);
     auto const mode = static_cast<mode_t>(va_arg(list, int));
     va_end(list);
-    bool const ours = state.armed && state.inside > 0 && is_ours(CALLER);
+    bool const ours = is_watched(CALLER);
     int const fd = done(ours && faulty(Op::open), [&] { return real(path, flags, mode); });
     if (ours && fd >= 0 && (flags & O_CREAT) && (flags & O_EXCL)) note_made(-1, path);
     return fd;
@@ -314,24 +164,10 @@ EXPORTED int openat(int directory, char const* path, int flags, ...)
     va_start(list, flags);
     auto const mode = static_cast<mode_t>(va_arg(list, int));
     va_end(list);
-    bool const ours = state.armed && state.inside > 0 && is_ours(CALLER);
+    bool const ours = is_watched(CALLER);
     int const fd = done(ours && faulty(Op::open), [&] { return real(directory, path, flags, mode); });
     if (ours && fd >= 0 && (flags & O_CREAT) && (flags & O_EXCL)) note_made(directory, path);
     return fd;
-}
-
-EXPORTED int close(int fd)
-{
-    static auto* const real = next<int(int)>("close");
-    bool const is_faulty = faulty(Op::close, CALLER);
-    int const result = real(fd);  // the descriptor is gone in any case
-    return done(is_faulty, [&] { return result; });
-}
-
-EXPORTED ssize_t pwrite(int fd, void const* data, size_t bytes, off_t offset)
-{
-    static auto* const real = next<ssize_t(int, void const*, size_t, off_t)>("pwrite");
-    return moved(faulty(Op::write, CALLER), fd, bytes, [&](std::size_t n) { return real(fd, data, n, offset); });
 }
 
 EXPORTED ssize_t write(int fd, void const* data, size_t bytes)
@@ -340,36 +176,10 @@ EXPORTED ssize_t write(int fd, void const* data, size_t bytes)
     return moved(faulty(Op::write, CALLER), fd, bytes, [&](std::size_t n) { return real(fd, data, n); });
 }
 
-EXPORTED ssize_t pwritev(int fd, iovec const* vectors, int count, off_t offset)
-{
-    static auto* const real = next<ssize_t(int, iovec const*, int, off_t)>("pwritev");
-    return moved_vectors(faulty(Op::write, CALLER), fd, vectors, count,
-                         [&](iovec const* v, int n) { return real(fd, v, n, offset); });
-}
-
-EXPORTED ssize_t pread(int fd, void* data, size_t bytes, off_t offset)
-{
-    static auto* const real = next<ssize_t(int, void*, size_t, off_t)>("pread");
-    return moved(faulty(Op::read, CALLER), fd, bytes, [&](std::size_t n) { return real(fd, data, n, offset); });
-}
-
 EXPORTED ssize_t read(int fd, void* data, size_t bytes)
 {
     static auto* const real = next<ssize_t(int, void*, size_t)>("read");
     return moved(faulty(Op::read, CALLER), fd, bytes, [&](std::size_t n) { return real(fd, data, n); });
-}
-
-EXPORTED ssize_t preadv(int fd, iovec const* vectors, int count, off_t offset)
-{
-    static auto* const real = next<ssize_t(int, iovec const*, int, off_t)>("preadv");
-    return moved_vectors(faulty(Op::read, CALLER), fd, vectors, count,
-                         [&](iovec const* v, int n) { return real(fd, v, n, offset); });
-}
-
-EXPORTED int fsync(int fd)
-{
-    static auto* const real = next<int(int)>("fsync");
-    return done(faulty(Op::sync, CALLER), [&] { return real(fd); });
 }
 
 EXPORTED int fdatasync(int fd)
@@ -394,7 +204,7 @@ EXPORTED int posix_fallocate(int fd, off_t offset, off_t bytes)
 {
     static auto* const real = next<int(int, off_t, off_t)>("posix_fallocate");
     bool const is_faulty = faulty(Op::room, CALLER);
-    if (is_faulty && state.fault.kind != Kind::stall) return state.fault.error;
+    if (is_faulty && armed_fault().kind != Kind::stall) return armed_fault().error;
     return real(fd, offset, bytes);
 }
 
@@ -408,7 +218,7 @@ EXPORTED void* mmap(void* at, size_t bytes, int protection, int flags, int fd, o
 {
     static auto* const real = next<void*(void*, size_t, int, int, int, off_t)>("mmap");
     if (!faulty(Op::map, CALLER)) return real(at, bytes, protection, flags, fd, offset);
-    errno = state.fault.error;
+    errno = armed_fault().error;
     return MAP_FAILED;
 }
 
@@ -451,7 +261,7 @@ EXPORTED int rmdir(char const* path) noexcept
 EXPORTED int mkdirat(int directory, char const* path, mode_t mode) noexcept
 {
     static auto* const real = next<int(int, char const*, mode_t)>("mkdirat");
-    bool const ours = state.armed && state.inside > 0 && is_ours(CALLER);
+    bool const ours = is_watched(CALLER);
     int const result = done(ours && faulty(Op::name), [&] { return real(directory, path, mode); });
     if (ours && result == 0) note_made(directory, path);
     return result;
@@ -507,7 +317,7 @@ EXPORTED int pthread_create(pthread_t* thread, pthread_attr_t const* attributes,
 {
     static auto* const real = next<int(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*)>("pthread_create");
     // The C++ library calls it: no caller of ours to be seen.
-    if (faulty(Op::thread)) return state.fault.error;
+    if (faulty(Op::thread)) return armed_fault().error;
     return real(thread, attributes, body, argument);
 }
 

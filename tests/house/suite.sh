@@ -24,6 +24,7 @@ if ! ctags --version 2>/dev/null | grep -q '^Universal Ctags'; then
     exit 77
 fi
 
+folders=(src workloads tools bench)
 status=0
 list() { # TITLE: what is on the input, if anything
     local lines
@@ -34,13 +35,13 @@ list() { # TITLE: what is on the input, if anything
 }
 
 list "sources of more than 400 lines:" < <(
-    find src tools bench workloads -type f ! -name '*.txt' ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
+    find "${folders[@]}" -type f ! -name '*.map' -exec wc -l {} + | awk '$2 != "total" && $1 > 400 { print "  " $1, $2 }' | sort -rn)
 list "functions of more than 60 lines:" < <(
-    ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - src tools bench workloads |
+    ctags -R --languages=C,C++ --langmap=C++:+.hpp.inc --kinds-C=f --kinds-C++=f --fields=+ne -f - "${folders[@]}" |
         awk -F'\t' '{
             for (i = 4; i <= NF; i++) { if ($i ~ /^line:/) first = substr($i, 6); if ($i ~ /^end:/) last = substr($i, 5) }
             if (last - first + 1 > 60) print "  " last - first + 1, $2 ":" first, $1
         }' | sort -rn)
-list "equal lines, six or more:" < <(python3 "$here/copies.py" "$here/explained.txt" src tools bench workloads)
+list "equal lines, six or more:" < <(python3 "$here/copies.py" "$here/explained.txt" "${folders[@]}")
 [ $status -ne 0 ] || echo "house: nothing too long, nothing written twice"
 exit $status

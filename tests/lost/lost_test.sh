@@ -4,6 +4,7 @@
 # more of it, SEED=n begins there, ONLY=missing or lost or staged leaves the rest out.
 # shellcheck disable=SC2016
 set -euo pipefail
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 dropin=$2 mpi=$3
 launcher=("${@:4}")
 losses=${LOSSES:-9} first=${SEED:-$RANDOM} lanes=${LANES:-6} only=${ONLY:-missing lost staged}
@@ -27,15 +28,14 @@ run() { # RANKS COMMAND...: within the time-out and some slack, with an error
     [ $took -lt $(((TAPIOCA_TIMEOUT + slack) * 1000)) ] || fail "it took $took ms"
     echo "$took" >>"$work/took.$kind"
 }
-with_dropin='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"'
 nothing_left() { # [DIRECTORY]: no process, no shared memory, nothing in the directory
     local pid left
     for pid in $(cat pid.? 2>/dev/null); do
         for _ in $(seq 100); do # the launcher may be ahead of its processes
-            [ -e "/proc/$pid" ] && ! grep -q ') Z' "/proc/$pid/stat" 2>/dev/null || break
+            ! is_gone "$pid" || break
             sleep 0.05
         done
-        [ ! -e "/proc/$pid" ] || grep -q ') Z' "/proc/$pid/stat" 2>/dev/null || fail "process $pid is left"
+        is_gone "$pid" || fail "process $pid is left"
         # A rank that dies between making memory and naming it to the others leaves it; the next run removes it.
         for left in /dev/shm/tapioca-"$pid"-* ${1:+"$1"/tapioca-"$pid"-*}; do
             [ ! -e "$left" ] || { echo "$left" >>"$work/left"; rm -f "$left"; }
@@ -51,7 +51,7 @@ missing() { # WHAT-IS-TOLD RANKS COMMAND...
     nothing_left
 }
 nodes() { export TAPIOCA_RANKS_PER_NODE=2 TAPIOCA_TRANSPORT=$1; } # only in a subshell
-drop() { sh=(sh -c "$with_dropin" "$dropin" "$bin/lost_mpiio"); }
+drop() { sh=(sh -c "$preloaded" "$dropin" "$bin/lost_mpiio"); }
 
 case_missing() { # NUMBER
     local sh

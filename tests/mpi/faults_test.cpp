@@ -56,14 +56,14 @@ INSTANTIATE_TEST_SUITE_P(Ways, Faults, testing::Values(Direct::never, Direct::al
 
 /// Runs `finish` with a fault at call 1, 2, ... of the last rank until there are no more calls.
 /// Readers take blocks as they come: without `stop_without`, a run that has no such call does not end it.
-int expect_error_at_every_call(std::string const& path, Call call, int error_number,
+int expect_error_at_every_call(std::string const& path, faults::Op call, int error_number,
                                std::function<void()> const& supply, Step& step, int most_calls, bool stop_without)
 {
     int failures = 0;
     for (int at = 1; at <= most_calls; ++at) {
         supply();
-        std::optional<Armed> armed;
-        if (rank() == ranks() - 1) armed.emplace(path, call, Fault::error, at, error_number);
+        std::optional<faults::Armed> armed;
+        if (rank() == ranks() - 1) armed.emplace(path, call, faults::Kind::error, at, error_number);
         auto const error = caught([&] { step.finish(); });
         bool const fired = !on_all_ranks(!(armed && armed->fired() > 0));
         armed.reset();
@@ -91,7 +91,7 @@ TEST_P(Faults, AWriteThatFailsAtAnyCallIsTheSameErrorEverywhere)
         auto step = file.declare(dealt());
         auto const data = mine(5);
         auto const failures = expect_error_at_every_call(
-            scratch.path("file"), Call::write, error_number, [&] { step.write(0, data); }, step, 1000, true);
+            scratch.path("file"), faults::Op::write, error_number, [&] { step.write(0, data); }, step, 1000, true);
         EXPECT_GE(failures, 4) << "there were several calls to fail";
         step.write(0, data);
         EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
@@ -110,7 +110,7 @@ TEST_P(Faults, AReadThatFailsIsTheSameErrorEverywhere)
     auto step = file.declare(dealt());
     std::vector<std::byte> back(each);
     auto const failures = expect_error_at_every_call(
-        scratch.path("file"), Call::read, EIO, [&] { step.read(0, back); }, step, 12, false);
+        scratch.path("file"), faults::Op::read, EIO, [&] { step.read(0, back); }, step, 12, false);
     EXPECT_TRUE(failures == 12 || GetParam() == Direct::never) << failures;
     step.read(0, back);
     EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
@@ -122,12 +122,12 @@ TEST_P(Faults, AReadThatFailsIsTheSameErrorEverywhere)
 TEST_P(Faults, HalfDoneAndInterruptedCallsAreContinued)
 {
     Scratch const scratch;
-    for (auto const fault : {Fault::half, Fault::interrupt}) {
+    for (auto const fault : {faults::Kind::halves, faults::Kind::interrupts}) {
         auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options());
         auto step = file.declare(dealt());
         auto const data = mine(7);
         {
-            Armed const armed(scratch.path("file"), Call::write, fault);
+            faults::Armed const armed(scratch.path("file"), faults::Op::write, fault);
             step.write(0, data);
             EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
             EXPECT_GT(armed.fired(), 0);
@@ -135,7 +135,7 @@ TEST_P(Faults, HalfDoneAndInterruptedCallsAreContinued)
         EXPECT_TRUE(contents(scratch.path("file")) == dealt_file(7));
         std::vector<std::byte> back(each);
         {
-            Armed const armed(scratch.path("file"), Call::read, fault);
+            faults::Armed const armed(scratch.path("file"), faults::Op::read, fault);
             step.read(0, back);
             EXPECT_EQ(step.finish().bytes, static_cast<std::uint64_t>(each));
             barrier();
@@ -152,8 +152,8 @@ TEST_P(Faults, AWriteThatMovesNothingIsAnErrorNotALoop)
     auto step = file.declare(dealt());
     auto const data = mine(8);
     step.write(0, data);
-    std::optional<Armed> armed;
-    if (rank() == last()) armed.emplace(scratch.path("file"), Call::write, Fault::zero, 2);
+    std::optional<faults::Armed> armed;
+    if (rank() == last()) armed.emplace(scratch.path("file"), faults::Op::write, faults::Kind::nothing, 2);
     auto const error = same_error_on_all_ranks([&] { step.finish(); });
     armed.reset();
     EXPECT_EQ(error.code, Errc::io);
@@ -169,8 +169,8 @@ TEST_P(Faults, InTheBackgroundTooTheErrorComesFromWait)
     auto step = file.declare(dealt());
     auto const data = mine(9);
     step.write(0, data);
-    std::optional<Armed> armed;
-    if (rank() == last()) armed.emplace(scratch.path("file"), Call::write, Fault::error, 3, EIO);
+    std::optional<faults::Armed> armed;
+    if (rank() == last()) armed.emplace(scratch.path("file"), faults::Op::write, faults::Kind::error, 3, EIO);
     step.start();
     while (!step.progress()) ::usleep(100);
     auto const error = same_error_on_all_ranks([&] { step.wait(); });
@@ -193,14 +193,14 @@ TEST(SyncAndClose, AFailureIsReportedByAllRanks)
     step.write(0, data);
     step.finish();
     {
-        Armed const armed(scratch.path("file"), Call::sync, Fault::error, 1, EIO);
+        faults::Armed const armed(scratch.path("file"), faults::Op::sync, faults::Kind::error, 1, EIO);
         auto const error = same_error_on_all_ranks([&] { file.sync(); });
         EXPECT_EQ(error.sys_errno, EIO);
         expect_parts(error.text, {"tapioca: sync: rank 0: ", scratch.path("file"), "fsync"});
     }
     file.sync();
     {
-        Armed const armed(scratch.path("file"), Call::close, Fault::error, 1, EDQUOT);
+        faults::Armed const armed(scratch.path("file"), faults::Op::close, faults::Kind::error, 1, EDQUOT);
         auto const error = same_error_on_all_ranks([&] { file.close(); });
         EXPECT_EQ(error.code, Errc::no_space);
         expect_parts(error.text, {"tapioca: close: rank 0: ", scratch.path("file"), "Disk quota exceeded"});

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "support/mpi_test.hpp"
+#include "support/small_file_system.hpp"
 
 namespace tapioca::test {
 namespace {
@@ -20,39 +21,10 @@ Options aggregators(int count)
     return options;
 }
 
-/// A file system of one megabyte, on all ranks, while alive.
-class SmallFileSystem {
-public:
-    explicit SmallFileSystem(std::string directory) : directory_(std::move(directory))
-    {
-        if (rank() == 0) {
-            ::mkdir(directory_.c_str(), 0755);
-            mounted_ = ::mount("tmpfs", directory_.c_str(), "tmpfs", 0, "size=1m") == 0;
-            error_ = errno;
-        }
-        mounted_ = from_rank_0(mounted_ ? 1 : 0) == 1;
-    }
-    SmallFileSystem(SmallFileSystem const&) = delete;
-    SmallFileSystem& operator=(SmallFileSystem const&) = delete;
-    ~SmallFileSystem()
-    {
-        barrier();
-        if (rank() == 0 && mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
-        barrier();
-    }
-    [[nodiscard]] bool mounted() const { return mounted_; }
-    [[nodiscard]] int error() const { return error_; }
-
-private:
-    std::string directory_;
-    bool mounted_ = false;
-    int error_ = 0;
-};
-
 TEST(Full, AFullFileSystemIsTheSameErrorEverywhereAndTheNextFileWorks)
 {
     Scratch const scratch;
-    SmallFileSystem const small(scratch.path("small"));
+    SmallFileSystem const small(scratch.path("small"), "1m");
     if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here (errno " << small.error() << ")";
     auto const path = scratch.path("small/file");
     constexpr std::int64_t bytes_each = 1 << 20;

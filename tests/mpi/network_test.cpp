@@ -339,10 +339,10 @@ TEST_P(Network, AFullDiskAtAnyAggregatorIsTheSameErrorOnAllNodes)
     scene.write(0);
     for (int victim = 0; victim < ranks(); ++victim)
         for (bool const writing : {true, false}) {
-            std::optional<Armed> armed;
-            auto const call = writing ? Call::write : Call::read;
+            std::optional<faults::Armed> armed;
+            auto const call = writing ? faults::Op::write : faults::Op::read;
             auto const error_number = writing ? ENOSPC : EIO;
-            if (rank() == victim) armed.emplace(scene.path(), call, Fault::error, 2, error_number);
+            if (rank() == victim) armed.emplace(scene.path(), call, faults::Kind::error, 2, error_number);
             auto const error = same_error_on_all_ranks([&] { writing ? scene.write(1) : scene.read(); });
             armed.reset();
             EXPECT_EQ(error.code, writing ? Errc::no_space : Errc::io);

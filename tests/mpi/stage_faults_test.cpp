@@ -17,44 +17,12 @@
 #include "support/faults.hpp"
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
+#include "support/small_file_system.hpp"
 
 namespace tapioca::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A file system of some size, on all ranks, while alive.
-class SmallFileSystem {
-public:
-    SmallFileSystem(std::string directory, std::string const& size) : directory_(std::move(directory))
-    {
-        if (rank() == 0) {
-            ::mkdir(directory_.c_str(), 0755);
-            mounted_ = ::mount("tmpfs", directory_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
-        }
-        mounted_ = from_rank_0(mounted_ ? 1 : 0) == 1;
-    }
-    SmallFileSystem(SmallFileSystem const&) = delete;
-    SmallFileSystem& operator=(SmallFileSystem const&) = delete;
-    ~SmallFileSystem()
-    {
-        barrier();
-        if (rank() == 0 && mounted_) ::umount2(directory_.c_str(), MNT_DETACH);
-        barrier();
-    }
-    void resize(std::string const& size) const
-    {
-        if (rank() == 0) {
-            EXPECT_EQ(::mount("tmpfs", directory_.c_str(), "tmpfs", MS_REMOUNT, ("size=" + size).c_str()), 0);
-        }
-        barrier();
-    }
-    [[nodiscard]] bool mounted() const { return mounted_; }
-
-private:
-    std::string directory_;
-    bool mounted_ = false;
-};
 
 /// What all ranks print to standard error, while alive.
 class Overheard {
@@ -312,10 +280,10 @@ TEST_F(StageFaults, ALogThatCannotBeWrittenIsThatRanksErrorAndAllHearOfItLater)
     auto file = open(staged());
     write_row(file, 1, 10'000);
     int const last = ranks() - 1;
-    std::optional<Armed> armed;
+    std::optional<faults::Armed> armed;
     if (rank() == last)
-        armed.emplace(log_directory(stage) + "/rank" + std::to_string(last) + ".data", Call::write, Fault::error, 1,
-                      EIO);
+        armed.emplace(log_directory(stage) + "/rank" + std::to_string(last) + ".data", faults::Op::write,
+                      faults::Kind::error, 1, EIO);
     auto const mine = caught([&] { write_row(file, 2, 20'000, 1'000'000); });
     armed.reset();
     EXPECT_EQ(mine.code, rank() == last ? Errc::io : Errc::ok) << mine.text;

@@ -22,44 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mpiio/program.hpp"
+
 namespace {
 
 constexpr int each = 3000;
 constexpr int read_and_create = MPI_MODE_RDWR | MPI_MODE_CREATE;
 
-int rank = 0;
-int ranks = 1;
 bool finalized_at_exit = false;
-
-void require(bool condition, std::string const& what)
-{
-    if (condition) return;
-    std::fprintf(stderr, "[rank %d] FAILED: %s\n", rank, what.c_str());
-    std::abort();
-}
-
-void right(int code, std::string const& what)
-{
-    if (code == MPI_SUCCESS) return;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    require(false, what + ": " + text);
-}
-
-int class_of(int code)
-{
-    int result = MPI_SUCCESS;
-    MPI_Error_class(code, &result);
-    return result;
-}
-
-void say(std::string const& text)
-{
-    if (rank != 0) return;
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
-}
 
 void require_same_class(std::string const& what, int code)
 {

@@ -21,41 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mpiio/program.hpp"
+
 namespace {
 
 using Bytes = std::vector<char>;
 
 constexpr int new_file = MPI_MODE_RDWR | MPI_MODE_CREATE;
 constexpr MPI_Offset region = 256 * 1024;  ///< of each rank
-
-int rank = 0;
-int ranks = 1;
-
-void require(bool condition, std::string const& what)
-{
-    if (condition) return;
-    std::fprintf(stderr, "[rank %d] FAILED: %s\n", rank, what.c_str());
-    std::abort();
-}
-
-void right(int code, std::string const& what)
-{
-    require(code == MPI_SUCCESS, what);
-}
-
-int class_of(int code)
-{
-    int result = MPI_SUCCESS;
-    MPI_Error_class(code, &result);
-    return result;
-}
-
-void say(std::string const& text)
-{
-    if (rank != 0) return;
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
-}
 
 MPI_File open_file(std::string const& name, int mode = new_file)
 {

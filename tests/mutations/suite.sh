@@ -88,8 +88,8 @@ ends_with() { # TEXT RANKS PROGRAM ARGUMENT...
 }
 ctest() { command ctest --no-tests=error --output-on-failure "$@"; }
 export -f launch sweep sweep_dropin ends_with ctest
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_osc=^ucx
+. tests/support/jobs.sh
+open_mpi_settings
 
 try() { # NAME: runs its test; what it says is in build/mutants/NAME.log
     local limit

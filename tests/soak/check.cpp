@@ -35,16 +35,6 @@ char what_became(Progress const& progress, Place const& place, std::size_t numbe
     return found == progress.end() ? '-' : found->second;
 }
 
-Bytes contents(std::string const& path)
-{
-    std::error_code error;
-    auto const size = std::filesystem::file_size(path, error);
-    Bytes bytes(error ? 0 : size);
-    std::ifstream(path, std::ios::binary)
-        .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return bytes;
-}
-
 FileModel model_of(Way const& way, Script const& script, Place place, std::vector<Progress> const& progress)
 {
     FileModel model;
@@ -80,7 +70,7 @@ int main(int argc, char** argv)
     for (Place place; place.round < script.rounds.size(); ++place.round)
         for (place.file = 0; place.file < script.rounds[place.round].files.size(); ++place.file) {
             auto const model = model_of(way, script, place, progress);
-            auto const file = contents(directory + "/" + file_name(place.round, place.file));
+            auto const file = tapioca::test::contents(directory + "/" + file_name(place.round, place.file));
             auto const at = model.first_wrong(file);
             compared += file.size();
             files += what_became(progress[0], place, 0) == '-' ? 0 : 1;

@@ -272,33 +272,6 @@ private:
     test::FileModel model_;
 };
 
-void run_round(Witness& witness, std::size_t number)
-{
-    auto const& round = witness.script().rounds[number];
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    std::vector<std::unique_ptr<OpenFile>> files;
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < round.files.size(); ++i) {
-        files.push_back(std::make_unique<OpenFile>(witness, comm, Place{number, i, 0}));
-        most = std::max(most, round.files[i].calls.size());
-    }
-    if (round.at_once) {
-        for (auto& file : files) file->open();
-        for (std::size_t call = 0; call < most; ++call)
-            for (auto& file : files) file->run(call);
-        for (auto& file : files) file->close();
-    } else {
-        for (auto& file : files) {
-            file->open();
-            for (std::size_t call = 0; call < most; ++call) file->run(call);
-            file->close();
-        }
-    }
-    files.clear();
-    MPI_Comm_free(&comm);
-}
-
 /// Every rank once for itself, so that what a process keeps for good, such as the names of tiers it has seen, is there.
 void run_alone(Witness& witness)
 {
@@ -333,7 +306,7 @@ int main(int argc, char** argv)
         Witness witness(argc, argv, "declared");
         faults::set_stall(0.05);
         run_alone(witness);
-        witness.run([&](std::size_t round) { run_round(witness, round); });
+        witness.run([&](std::size_t round) { run_round<OpenFile>(witness, round); });
         good = witness.close();
     }
     MPI_Finalize();

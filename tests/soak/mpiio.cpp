@@ -170,30 +170,6 @@ private:
     Bytes image_;
 };
 
-void run_round(Witness& witness, std::size_t number)
-{
-    auto const& round = witness.script().rounds[number];
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    std::vector<std::unique_ptr<OpenFile>> files;
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < round.files.size(); ++i) {
-        files.push_back(std::make_unique<OpenFile>(witness, comm, Place{number, i, 0}));
-        most = std::max(most, round.files[i].calls.size());
-    }
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        auto const first = round.at_once ? 0 : i;
-        auto const last = round.at_once ? files.size() : i + 1;
-        for (auto f = first; f < last; ++f) files[f]->open();
-        for (std::size_t call = 0; call < most; ++call)
-            for (auto f = first; f < last; ++f) files[f]->run(call);
-        for (auto f = first; f < last; ++f) files[f]->close();
-        if (round.at_once) break;
-    }
-    files.clear();
-    MPI_Comm_free(&comm);
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -202,7 +178,7 @@ int main(int argc, char** argv)
     bool good = false;
     {
         Witness witness(argc, argv, "dropin");
-        witness.run([&](std::size_t round) { run_round(witness, round); });
+        witness.run([&](std::size_t round) { run_round<OpenFile>(witness, round); });
         good = witness.close();
     }
     MPI_Finalize();

@@ -7,6 +7,7 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
+. "$here/../support/jobs.sh"
 
 usage() {
     cat <<'END'
@@ -90,13 +91,7 @@ describe() { # SEED
 
 limit=${SOAK_LIMIT:-120} # seconds after which a job hangs
 limit_killed=30          # and one that has lost a rank
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_osc='^ucx'
-
-# With the drop-in library, behind what MPICH preloads.
-preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"'
-# An SSD outlives its host here: in a directory of the host's name, mounted where the others have theirs.
-with_ssd='mount --bind "$1/ssd-$(hostname)" /run/cluster/ssd && shift && exec "$@"'
+open_mpi_settings
 
 launcher() { # sets `launch`: what comes before "-n RANKS PROGRAM"
     case $mpi in
@@ -131,7 +126,7 @@ start() { # the job, in the background, as a process group of its own
 await() {
     local began=$SECONDS most=$limit
     [ $trouble != kill ] || most=$limit_killed
-    while [ -e /proc/$job ] && ! grep -q '^State:.Z' /proc/$job/status 2>/dev/null; do
+    while ! is_gone $job; do
         if [ $((SECONDS - began)) -ge $most ]; then
             hung_ranks
             kill -TERM -- -$job 2>/dev/null || true
@@ -142,7 +137,7 @@ await() {
             status=124
             return
         fi
-        read -rt 0.05 _ <&9 || true
+        nap_ms 50
     done
     status=0
     wait $job 2>/dev/null || status=$?
@@ -201,8 +196,8 @@ nothing_left() {
     if [ $place = here ]; then
         for pid in $(cat pid.* 2>/dev/null); do
             for _ in $(seq 100); do # the launcher may be ahead of its processes
-                [ -e "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && [ -n "$(rank_pids)" ] || break
-                read -rt 0.05 _ <&9 || true
+                ! is_gone "$pid" && [ -n "$(rank_pids)" ] || break
+                nap_ms 50
             done
             for found in /dev/shm/tapioca-"$pid"-*; do [ ! -e "$found" ] || left+=("$found"); done
         done
@@ -352,7 +347,7 @@ main() {
     unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING TAPIOCA_TIMEOUT
     work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-soak.XXXXXX")
     trap 'rm -rf "$work"' EXIT
-    mkfifo "$work/nobody" && exec 9<>"$work/nobody" # where nothing ever comes
+    begin_naps "$work/nobody"
     failed=0 told=0 over='' SECONDS=0
     trap 'over=1' INT TERM
     if [ -n "$seeds" ]; then

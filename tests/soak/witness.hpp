@@ -3,7 +3,10 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "faults/inject.hpp"
 #include "soak/script.hpp"
@@ -85,5 +88,32 @@ private:
     int diary_ = -1;
     Counts counts_;
 };
+
+/// One round of the job: its files at once, or one after the other. Collective.
+template <class OpenFile>
+void run_round(Witness& witness, std::size_t number)
+{
+    auto const& round = witness.script().rounds[number];
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<std::unique_ptr<OpenFile>> files;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < round.files.size(); ++i) {
+        files.push_back(std::make_unique<OpenFile>(witness, comm, Place{number, i, 0}));
+        most = std::max(most, round.files[i].calls.size());
+    }
+    auto const run = [&](auto first, auto last) {
+        std::for_each(first, last, [](auto& file) { file->open(); });
+        for (std::size_t call = 0; call < most; ++call)
+            std::for_each(first, last, [&](auto& file) { file->run(call); });
+        std::for_each(first, last, [](auto& file) { file->close(); });
+    };
+    if (round.at_once)
+        run(files.begin(), files.end());
+    else
+        for (auto file = files.begin(); file != files.end(); ++file) run(file, file + 1);
+    files.clear();
+    MPI_Comm_free(&comm);
+}
 
 }  // namespace tapioca::soak

@@ -3,12 +3,26 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "support/random_patterns.hpp"
 
 namespace tapioca::test {
+
+/// All that a file has; nothing if there is none.
+inline Bytes contents(std::string const& path)
+{
+    std::error_code error;
+    auto const size = std::filesystem::file_size(path, error);
+    Bytes bytes(error ? 0 : size);
+    std::ifstream(path, std::ios::binary)
+        .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
+}
 
 class FileModel {
 public:

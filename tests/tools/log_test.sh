@@ -3,6 +3,7 @@
 set -euo pipefail
 verb=log
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verb.sh"
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 kill_at=$3
 launcher=("${@:4}")
 unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
@@ -131,7 +132,6 @@ rm -rf stage/*
 # a job that was killed while it opened the file, before there was a marker: the log is empty, is shown, can be removed, and is removed by
 # the next job a while later
 cut_off=0
-preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"' # behind what MPICH preloads
 for at in $(seq 1 20); do
     rm -rf got got.tapioca stage/*
     { KILL_AT=$at KILL_RANK=0 TAPIOCA_STAGE="ssd:$work/stage" "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/leave_log" "$work/got" close; } >out 2>&1 && fail "not killed while opening"

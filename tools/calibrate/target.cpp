@@ -16,9 +16,7 @@ namespace calibrate {
 
 namespace {
 
-namespace comm = tapioca::comm;
-namespace core = tapioca::core;
-namespace machine = tapioca::machine;
+using namespace tapioca;
 using core::MiB;
 
 constexpr std::size_t piece = MiB;

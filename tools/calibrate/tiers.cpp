@@ -13,9 +13,7 @@ namespace calibrate {
 
 namespace {
 
-namespace comm = tapioca::comm;
-namespace core = tapioca::core;
-namespace machine = tapioca::machine;
+using namespace tapioca;
 using core::MiB;
 
 /// Every step depends on the one before, and goes to a place that no prefetcher guesses.

@@ -290,10 +290,8 @@ private:
         file->sync();
         file->close();
         return {};
-    } catch (tapioca::Error const& error) {
-        std::string text = error.what();
-        if (text.starts_with("tapioca: ")) text = text.substr(9);
-        return core::fail(error.code(), text);
+    } catch (tapioca::file::Raised const& error) {
+        return core::fail(error.failure.code, error.failure.text);
     }
 
     /// The marker first: without logs it would ask for what is done.

@@ -28,9 +28,9 @@ public:
     [[nodiscard]] std::vector<double> costs(std::span<Source const> sources,
                                             std::span<Charge const> charges) const override
     {
+        std::vector<double> result;
         auto const own = per_node(sources, nodes());
         auto const all = total(own);
-        std::vector<double> result;
         result.reserve(own.size());
         for (auto const& tally : own) {
             auto const others = all - tally;

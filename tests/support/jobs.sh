@@ -1,0 +1,25 @@
+# Sourced by tests that start jobs, with libraries preloaded or on hosts in a box, and wait for them to end.
+# shellcheck disable=SC2016,SC2034
+
+# sh -c "$preloaded" LIBRARIES PROGRAM...: with the libraries, behind what MPICH preloads.
+preloaded='LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"'
+# unshare --mount sh -c "$with_ssd" sh SHARED PROGRAM...: an SSD outlives its host in a box, in the shared directory ssd-HOST, which is
+# mounted where the host has its own.
+with_ssd='mount --bind "$1/ssd-$(hostname)" /run/cluster/ssd && shift && exec "$@"'
+
+# Open MPI for tests, where ctest does not say how.
+open_mpi_settings() {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=0 OMPI_MCA_osc='^ucx'
+}
+
+is_gone() { # PID: ended, although its parent may not have looked yet
+    [ ! -e "/proc/$1/stat" ] || grep -q ') Z' "/proc/$1/stat" 2>/dev/null
+}
+
+begin_naps() { mkfifo "$1" && exec 9<>"$1"; } # NAME: of a pipe where nothing ever comes
+nap_ms() { # MILLISECONDS, without a process
+    local seconds
+    printf -v seconds '%d.%03d' $(($1 / 1000)) $(($1 % 1000))
+    read -rt "$seconds" _ <&9 || true
+}
