@@ -96,10 +96,13 @@ public:
     bool poll() override
     {
         std::vector<Done> done;
-        for (auto at = receives_.begin(); at != receives_.end();) {
-            bool const came = match(*at);
-            if (came) done.push_back(std::move(at->done));
-            at = came ? receives_.erase(at) : std::next(at);
+        {
+            std::lock_guard const lock(world_.mutex);  // of all: what comes meanwhile is for the earliest that fits
+            for (auto at = receives_.begin(); at != receives_.end();) {
+                bool const came = match(*at);
+                if (came) done.push_back(std::move(at->done));
+                at = came ? receives_.erase(at) : std::next(at);
+            }
         }
         for (auto at = sends_.begin(); at != sends_.end();) {
             bool const left = *at->taken;
@@ -129,7 +132,6 @@ private:
     /// Takes the first message that fits, if there is one.
     bool match(Receive const& receive)
     {
-        std::lock_guard const lock(world_.mutex);
         auto& box = world_.boxes[rank_];
         auto const found = std::find_if(box.begin(), box.end(), [&](auto const& parcel) {
             return parcel.tag == receive.tag && parcel.from == receive.from;
