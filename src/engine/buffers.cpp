@@ -1,9 +1,11 @@
 #include "engine/buffers.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/warn.hpp"
 #include "engine/share.hpp"
 
 namespace tapioca::engine {
@@ -38,10 +40,10 @@ core::Status Buffers::make_window()
         }
         no_windows_ = window.error().text;
         if (team_.rank() == 0)
-            std::fprintf(stderr,
-                         "tapioca: this MPI refuses the window for transport=rma, p2p is used instead (%s; with Open "
-                         "MPI, --mca osc ^ucx may help)\n",
-                         no_windows_.c_str());
+            core::warn(
+                fmt::format("this MPI refuses the window for transport=rma, p2p is used instead ({}; with Open "
+                            "MPI, --mca osc ^ucx may help)",
+                            no_windows_));
     }
     return core::fail(Errc::unsupported, no_windows_);
 }

@@ -2,8 +2,8 @@
 
 namespace tapioca::engine {
 
-Carrier::Carrier(Context const& context, Inbox* inbox, bool places)
-    : context_(context), outbox_(context, places), inbox_(inbox)
+Carrier::Carrier(Context const& context, Inbox* inbox, bool can_put)
+    : context_(context), outbox_(context, can_put), inbox_(inbox)
 {
     for (std::size_t p = 0; p < context.partitions(); ++p) context.exchange->raise_progress(p, context.ticket(p, 0));
 }

@@ -38,8 +38,8 @@ public:
     [[nodiscard]] virtual bool reads_ahead() const = 0;
 
 protected:
-    /// `places` as for Outbox. `inbox` is null on ranks that do not aggregate. Both must outlive this.
-    Carrier(Context const& context, Inbox* inbox, bool places);
+    /// `can_put` as for Outbox. `inbox` is null on ranks that do not aggregate. Both must outlive this.
+    Carrier(Context const& context, Inbox* inbox, bool can_put);
 
     Context const& context_;
     Outbox outbox_;

@@ -92,8 +92,7 @@ struct Context {
         return ticket(partition, round == no_round ? rounds(partition) : round);
     }
 
-    // Where a round is in the file, relative to the base: its first and last bytes, and that of its buffer's first
-    // byte.
+    // Where a round is in the file, relative to the base: where it begins and ends, and where its buffer begins.
     [[nodiscard]] std::int64_t begin(std::size_t partition, std::int64_t round) const
     {
         return schedule.round_begin(partition, round) - base;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <climits>
 
+#include "core/stopwatch.hpp"
 #include "engine/run.hpp"
 
 namespace tapioca::engine {
@@ -45,13 +46,13 @@ public:
 private:
     void move_all()
     {
-        Stopwatch const watch(times_.draining);
+        core::Stopwatch const watch(times_.draining);
         for (auto const& track : context_.tracks) {
+            auto const move = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+                if (status_) add(offset, track.data + place, length, track.variable);
+            };
             pattern::Cursor cursor(*track.layout);
-            for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);)
-                for (std::int64_t i = 0; i < run.count && status_; ++i)
-                    add(run.offset + i * run.stride, track.data + run.buffer + i * run.buffer_stride, run.length,
-                        track.variable);
+            for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);) pattern::each_piece(run, move);
         }
         flush();
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/stopwatch.hpp"
 #include "engine/copy.hpp"
 
 namespace tapioca::engine {
@@ -38,7 +39,7 @@ bool Drainer::over() const
            context_.exchange->abandoned();
 }
 
-bool Drainer::clear()
+bool Drainer::may_drain()
 {
     if (cleared_) return true;
     if (!context_.net->all_began()) return false;
@@ -56,7 +57,7 @@ void Drainer::note_arrived(std::int64_t rounds)
 
 void Drainer::take_in(std::int64_t round, wire::Runs runs, std::byte const* data)
 {
-    Stopwatch const watch(copying_);
+    core::Stopwatch const watch(copying_);
     auto const start = context_.origin(own_, round);
     auto valid = context_.map(own_, round);
     std::int64_t bytes = 0;
@@ -119,20 +120,19 @@ void Drainer::drain_round(std::int64_t round)
     if (filled.load(std::memory_order_relaxed) == 0) return;
     filled.store(0, std::memory_order_relaxed);
     bool const skip = !status_ || context_.exchange->spoiled(context_.tickets.step);
-    Stopwatch const watch(times_.draining);
+    core::Stopwatch const watch(times_.draining);
     auto const begin = context_.begin(own_, round);
     auto const end = context_.end(own_, round);
-    stretches_.clear();
-    if (!context_.route->dense)
-        context_.map(own_, round).take(begin, end, [&](auto from, auto to) { stretches_.push_back({from, to}); });
-    else
-        stretches_.push_back({begin, end});
     ++times_.rounds;
-    if (skip) return;
-    if (context_.route->dense)
+    if (context_.route->dense) {
+        if (skip) return;
         reserve(begin, end);
-    else if (patch(round))
+        write(round, {begin, end});
         return;
+    }
+    stretches_.clear();
+    context_.map(own_, round).take(begin, end, [&](auto from, auto to) { stretches_.push_back({from, to}); });
+    if (skip || patch(round)) return;
     for (auto const& stretch : stretches_) write(round, stretch);
 }
 

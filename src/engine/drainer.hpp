@@ -37,7 +37,7 @@ public:
     // Between nodes, on the main thread.
 
     /// Nothing is written before it is known that every rank has what it declared: true from then on.
-    bool clear();
+    bool may_drain();
     /// What another node has in `round`; already in its place if `data` is null.
     void take_in(std::int64_t round, wire::Runs runs, std::byte const* data);
     /// Other nodes' data of the first `rounds` rounds is all there.
@@ -63,7 +63,8 @@ private:
     std::int64_t here_ = 0;  ///< rounds of which other nodes' data is all there
     double copying_ = 0;
 
-    std::atomic<std::uint64_t> arrived_ = UINT64_MAX;  ///< the ticket of those rounds' end, once cleared
+    /// Ticket of those rounds' end, once cleared, and 0 before; on one node beyond all rounds.
+    std::atomic<std::uint64_t> arrived_ = UINT64_MAX;
     std::atomic<bool> stopped_ = false;
     std::atomic<std::uint64_t> bytes_ = 0;
 
@@ -74,7 +75,7 @@ private:
     bool populate_ = false;
     core::Status status_;
     Times times_;
-    std::vector<target::Target::Stretch> stretches_;  ///< of the round that is being written
+    std::vector<target::Target::Stretch> stretches_;  ///< filled ones of the round that is being written, between holes
 };
 
 }  // namespace tapioca::engine

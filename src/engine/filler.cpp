@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/stopwatch.hpp"
 #include "engine/copy.hpp"
-#include "engine/times.hpp"
 
 namespace tapioca::engine {
 
@@ -13,6 +13,7 @@ Filler::Filler(Context const& context, Outbox* outbox)
     if (context.spoiled) context.exchange->spoil(context.tickets.step);  // before it counts as filled
     auto const partitions = context.partitions();
     next_.resize(partitions);
+    unfinished_ = partitions;
     cursors_.reserve(partitions * context.tracks.size());
     for (std::size_t p = 0; p < partitions; ++p) {
         context.add_cursors(p, cursors_);
@@ -37,17 +38,11 @@ std::size_t Filler::soonest() const
     return static_cast<std::size_t>((take_before ? before : after) - next_.begin());
 }
 
-bool Filler::done() const
-{
-    auto const partition = soonest();
-    return partition == next_.size() || next_[partition] == no_round;
-}
-
 bool Filler::fill_next()
 {
+    if (done()) return false;
     auto const partition = soonest();
-    bool const none = partition == next_.size() || next_[partition] == no_round;
-    if (none || !context_.is_free(partition, next_[partition])) return false;
+    if (!context_.is_free(partition, next_[partition])) return false;
     fill(partition);
     return true;
 }
@@ -56,12 +51,13 @@ bool Filler::fill_next()
 void Filler::publish(std::size_t partition)
 {
     next_[partition] = context_.next_round(partition, cursors(partition));
+    if (next_[partition] == no_round) --unfinished_;
     context_.exchange->set_filled(partition, context_.ticket_or_end(partition, next_[partition]));
 }
 
 void Filler::fill(std::size_t partition)
 {
-    Stopwatch const watch(copying_);
+    core::Stopwatch const watch(copying_);
     if (context_.site->is_home(partition))
         copy(partition, next_[partition]);
     else

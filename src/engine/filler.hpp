@@ -18,7 +18,7 @@ public:
     Filler& operator=(Filler const&) = delete;
 
     /// True when this rank has nothing more to fill.
-    [[nodiscard]] bool done() const;
+    [[nodiscard]] bool done() const { return unfinished_ == 0; }
     /// The round of a partition that this rank has data in next, or no_round.
     [[nodiscard]] std::int64_t next(std::size_t partition) const { return next_[partition]; }
     /// Fills the round that is due first, if there is room for it. True if it did.
@@ -40,6 +40,7 @@ private:
     std::size_t first_;                     ///< partition to begin with
     std::vector<pattern::Cursor> cursors_;  ///< partition by partition, one per track
     std::vector<std::int64_t> next_;        ///< per partition: the round where this rank has data next
+    std::size_t unfinished_ = 0;            ///< partitions that have such a round
     std::vector<pattern::Run> runs_;        ///< that are being packed
     double copying_ = 0;
 };

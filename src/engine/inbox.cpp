@@ -6,8 +6,8 @@
 
 namespace tapioca::engine {
 
-Inbox::Inbox(Context const& context, std::size_t partition, std::size_t places)
-    : context_(context), partition_(partition), places_(places)
+Inbox::Inbox(Context const& context, std::size_t partition, std::size_t landing_places)
+    : context_(context), partition_(partition), landing_places_(landing_places)
 {
     if (context.rounds(partition) == 0) return;
     auto const& network = context.route->network;
@@ -16,7 +16,7 @@ Inbox::Inbox(Context const& context, std::size_t partition, std::size_t places)
         auto const at = static_cast<std::size_t>(node);
         auto const bytes = network.slot_bytes[at];
         Feeder feeder{node, rank, context.writing ? bytes : network.request_bytes[at], {}};
-        for (std::size_t side = 0; side < places; ++side)
+        for (std::size_t side = 0; side < landing_places; ++side)
             feeder.landings[side].bytes = {context.buffers + landing[side], bytes};
         feeders_.push_back(std::move(feeder));
     }
@@ -25,7 +25,7 @@ Inbox::Inbox(Context const& context, std::size_t partition, std::size_t places)
 void Inbox::expect()
 {
     for (auto& feeder : feeders_)  // they move no more
-        for (std::size_t place = 0; place < places_; ++place) expect(feeder, place);
+        for (std::size_t place = 0; place < landing_places_; ++place) expect(feeder, place);
 }
 
 void Inbox::expect(Feeder& feeder, std::size_t place)
@@ -34,15 +34,17 @@ void Inbox::expect(Feeder& feeder, std::size_t place)
     auto const room = landing.bytes.first(feeder.message_bytes);
     landing.number = context_.net->messages->receive(room, feeder.rank, tag_gathered, [this, &feeder, place] {
         feeder.landings[place].number = -1;
-        changed_ = true;
-        if (place == feeder.next && feeder.state == Feeder::State::waiting) look(feeder, feeder.landings[place]);
+        if (place != feeder.next || feeder.state != Feeder::State::waiting) return;
+        look(feeder, feeder.landings[place]);
+        note_ready();  // at once: a loader may load while the main thread copies
     });
 }
 
 void Inbox::look(Feeder& feeder, Landing const& landing)
 {
     std::memcpy(&feeder.heading, landing.bytes.data(), sizeof feeder.heading);
-    feeder.ready = std::max(feeder.ready, feeder.heading.round);
+    bool const notice = feeder.heading.round < 0;
+    feeder.ready = std::max(feeder.ready, notice ? feeder.heading.following : feeder.heading.round);
     feeder.heard = true;
 }
 
@@ -60,9 +62,7 @@ bool Inbox::pump()
             any = true;
         }
     }
-    any = pump_others() || any;
-    if (std::exchange(changed_, false)) note_ready();
-    return any;
+    return pump_others() || any;
 }
 
 void Inbox::open(Feeder& feeder, Landing const& landing)
@@ -75,18 +75,18 @@ void Inbox::open(Feeder& feeder, Landing const& landing)
 
 void Inbox::conclude(Feeder& feeder)
 {
-    changed_ = true;
     feeder.ready = feeder.heading.following;
-    auto const free = std::exchange(feeder.next, (feeder.next + 1) % places_);
+    auto const free = std::exchange(feeder.next, (feeder.next + 1) % landing_places_);
     auto& next = feeder.landings[feeder.next];
     if (feeder.ready < context_.rounds(partition_)) {
         feeder.state = Feeder::State::waiting;
         expect(feeder, free);
         if (next.number < 0) look(feeder, next);
-        return;
+    } else {
+        feeder.state = Feeder::State::over;
+        if (landing_places_ > 1) context_.net->messages->cancel(next.number);
     }
-    feeder.state = Feeder::State::over;
-    if (places_ > 1) context_.net->messages->cancel(next.number);
+    note_ready();
 }
 
 std::int64_t Inbox::ready() const
@@ -102,11 +102,11 @@ bool Inbox::done() const
                        [](Feeder const& feeder) { return feeder.state == Feeder::State::over && !feeder.replying; });
 }
 
-void Inbox::clear()
+void Inbox::blank()
 {
     wire::Heading const nothing{-1, 0, 0, 0, 0};
     for (auto& feeder : feeders_)
-        for (std::size_t place = 0; place < places_; ++place)
+        for (std::size_t place = 0; place < landing_places_; ++place)
             std::memcpy(feeder.landings[place].bytes.data(), &nothing, sizeof nothing);
 }
 

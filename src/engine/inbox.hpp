@@ -1,6 +1,6 @@
 // Inbox: what other nodes send to an aggregator, message by message: its feeders, the places where their messages land,
-// and in which round each of them is. What a message is for is its children's: data for a drainer (Arrivals), requests
-// to a loader (Requests).
+// and in which round each of them is. The classes derived from it know what to do with a message: Arrivals bring data
+// to a drainer, Requests ask a loader.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ public:
     Inbox& operator=(Inbox const&) = delete;
     virtual ~Inbox() = default;
 
-    /// Rounds before this one are over as far as other nodes go.
-    [[nodiscard]] std::int64_t ready() const;
+    /// The one that it is for.
+    [[nodiscard]] std::size_t partition() const { return partition_; }
 
     // For a carrier of messages.
 
@@ -32,8 +32,8 @@ public:
 
     // For a carrier that puts.
 
-    /// Before the first round that is put: there is nothing in the landing places.
-    void clear();
+    /// Before anything is put: says in the landing places that there is nothing.
+    void blank();
     /// The ranks that put.
     [[nodiscard]] std::vector<int> senders() const;
     /// Deals with all that was put in a round.
@@ -61,11 +61,13 @@ protected:
 
     /// For the aggregator of `partition`. With two landing places the next message can come while one waits for its
     /// buffer. `context` must outlive this.
-    Inbox(Context const& context, std::size_t partition, std::size_t places);
+    Inbox(Context const& context, std::size_t partition, std::size_t landing_places);
     /// True if `feeder`'s message can be dealt with now.
     [[nodiscard]] virtual bool may_unload(Feeder const& feeder) const = 0;
     /// Deals with `feeder`'s message, whose entries are `entries`; what is `awaited` then comes later.
     virtual void unload(Feeder& feeder, std::span<std::byte const> entries, Landing const& landing) = 0;
+    /// Rounds before this one are over as far as other nodes go.
+    [[nodiscard]] std::int64_t ready() const;
     /// ready() may have changed.
     virtual void note_ready() = 0;
     /// Deals with messages other than those of the senders. True if there was one.
@@ -76,14 +78,12 @@ protected:
 
     Context const& context_;
     std::size_t partition_;
-    std::size_t places_;
+    std::size_t landing_places_;
     std::vector<Feeder> feeders_;
 
 private:
     void expect(Feeder& feeder, std::size_t place);
     void conclude(Feeder& feeder);
-
-    bool changed_ = false;  ///< something that ready() depends on
 };
 
 }  // namespace tapioca::engine

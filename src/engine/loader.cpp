@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/stopwatch.hpp"
 #include "engine/copy.hpp"
 #include "engine/wire.hpp"
 
@@ -44,7 +45,8 @@ bool Loader::load_ready()
     if (end_ == 0 || busy_.exchange(true, std::memory_order_acquire)) return false;
     auto const first = context_.ticket(own_, 0);
     auto const last = context_.ticket(own_, end_);
-    auto const wanted = std::min(context_.exchange->least_taken(own_), wanted_.load(std::memory_order_acquire));
+    auto const here = std::max(first, context_.exchange->least_taken(own_));  // less if a rank has not begun the step
+    auto const wanted = std::min(here, wanted_.load(std::memory_order_acquire));
     auto const loaded = context_.exchange->present(own_).load(std::memory_order_relaxed);
     bool const sure = sure_.load(std::memory_order_acquire);
     bool any = false;
@@ -62,7 +64,7 @@ bool Loader::load_ready()
 
 void Loader::load(std::int64_t round)
 {
-    Stopwatch const watch(times_.draining);
+    core::Stopwatch const watch(times_.draining);
     auto const from = context_.begin(own_, round);
     auto const bytes = static_cast<std::size_t>(context_.end(own_, round) - from);
     auto* const to = context_.buffer(own_, round) + (from - context_.origin(own_, round));
@@ -93,9 +95,9 @@ void Loader::load_all()
     }
 }
 
-void Loader::answer(std::int64_t round, std::span<std::byte const> requests, std::span<std::byte> reply)
+void Loader::fill_reply(std::int64_t round, std::span<std::byte const> requests, std::span<std::byte> reply)
 {
-    Stopwatch const watch(copying_);
+    core::Stopwatch const watch(copying_);
     auto const valid = context_.exchange->valid_bytes(own_, context_.buffer_of(round)).load(std::memory_order_relaxed);
     std::memcpy(reply.data(), &valid, sizeof valid);
     while (!requests.empty()) {

@@ -35,14 +35,14 @@ public:
     /// Bytes loaded so far. Any time.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-    // For requests of other nodes, on the main thread.
+    // For requests of other nodes.
 
     /// The first round that another node may want; `sure` once all have said something.
     void note_wanted(std::int64_t round, bool sure);
     /// Puts what `requests` ask for into `reply`. The round is loaded.
-    void answer(std::int64_t round, std::span<std::byte const> requests, std::span<std::byte> reply);
-    /// Where all ranks go through the rounds together, without a worker: loads a round; and says that it is loaded, or
-    /// not wanted.
+    void fill_reply(std::int64_t round, std::span<std::byte const> requests, std::span<std::byte> reply);
+    /// Where all ranks go through the rounds together, and nobody else loads: loads a round; and says that it is
+    /// loaded, or not wanted.
     void load(std::int64_t round);
     void pass(std::int64_t round);
     /// Seconds spent on copying into replies.

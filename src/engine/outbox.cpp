@@ -46,7 +46,7 @@ std::byte* append(std::byte* to, std::span<pattern::Run const> runs, std::byte c
 
 }  // namespace
 
-Outbox::Outbox(Context const& context, bool places) : context_(context), places_(places)
+Outbox::Outbox(Context const& context, bool can_put) : context_(context), can_put_(can_put)
 {
     for (std::size_t p = 0; p < context.partitions(); ++p) {
         if (context.site->is_home(p) || context.site->feeders(p).empty()) continue;
@@ -96,7 +96,7 @@ void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<patte
     if (runs.empty()) return;
     auto const bytes = bytes_of(runs);
     // The sender may put its own data straight into the aggregator's buffer; other ranks have their messages.
-    bool const may_put = places_ && sends_for(partition);
+    bool const may_put = can_put_ && sends_for(partition);
     // What is bound for another tier lands in memory first.
     bool const large = whole && bytes >= large_bytes && contiguous(runs) && context_.site->area(partition) == 0;
     bool const one_piece = runs.size() == 1 && runs[0].count == 1;
@@ -186,13 +186,13 @@ std::span<std::byte> Outbox::reply(std::size_t partition, std::int64_t round) co
     return message(partition, round).subspan(request_bytes());
 }
 
-std::int64_t Outbox::filled(Lane const& lane) const
+std::int64_t Outbox::rounds_filled(Lane const& lane) const
 {
     auto const filled = context_.exchange->least_filled(lane.partition) - context_.ticket(lane.partition, 0);
     return std::min(static_cast<std::int64_t>(filled), lane.rounds);
 }
 
-std::int64_t Outbox::taken(Lane const& lane) const
+std::int64_t Outbox::rounds_taken(Lane const& lane) const
 {
     auto const least = context_.exchange->least_taken(lane.partition);
     return static_cast<std::int64_t>(least - std::min(least, context_.ticket(lane.partition, 0)));
@@ -202,7 +202,7 @@ bool Outbox::holds(Lane const& lane, std::int64_t round) const
 {
     // When asking, the slot may have gone to a later round by now: whoever claimed it saw that this one is past.
     return counts(lane.partition, round).claimed.load(std::memory_order_acquire) != 0 &&
-           (context_.writing || round >= taken(lane));
+           (context_.writing || round >= rounds_taken(lane));
 }
 
 std::span<std::byte const> Outbox::seal(Lane const& lane, std::int64_t round, std::int64_t following)

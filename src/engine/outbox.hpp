@@ -32,9 +32,9 @@ public:
         std::span<std::byte const> bytes;
     };
 
-    /// `places`: the carrier can put large pieces of a lane's sender into the aggregator's buffer. `context` must
+    /// `can_put`: the carrier can put large pieces of a lane's sender into the aggregator's buffer. `context` must
     /// outlive this.
-    Outbox(Context const& context, bool places);
+    Outbox(Context const& context, bool can_put);
     Outbox(Outbox const&) = delete;
     Outbox& operator=(Outbox const&) = delete;
 
@@ -59,13 +59,13 @@ public:
     /// fill rounds in the same order, and wait only for what those before it have filled.
     [[nodiscard]] bool choked() const { return strays_bytes_ > context_.route->network.stray_bytes; }
     /// True when every message of this rank besides the slots has left.
-    [[nodiscard]] bool empty() const { return leaving_ == 0; }
-    /// Sends a message of this rank besides the slots; `bytes` must stay until empty().
+    [[nodiscard]] bool none_leaving() const { return leaving_ == 0; }
+    /// Sends a message of this rank besides the slots; `bytes` must stay until none_leaving().
     void send(std::span<std::byte const> bytes, int to, Tag tag);
     /// Rounds of a lane that all ranks of the node have added theirs to.
-    [[nodiscard]] std::int64_t filled(Lane const& lane) const;
+    [[nodiscard]] std::int64_t rounds_filled(Lane const& lane) const;
     /// Reading: rounds of a lane that no rank of the node needs any more.
-    [[nodiscard]] std::int64_t taken(Lane const& lane) const;
+    [[nodiscard]] std::int64_t rounds_taken(Lane const& lane) const;
     /// True if somebody added something to a round of a lane, whose slot belongs to that round.
     [[nodiscard]] bool holds(Lane const& lane, std::int64_t round) const;
     /// The message that a slot has become. `following`: the next round that the node has something in.
@@ -89,7 +89,7 @@ private:
                     std::span<pattern::Run const> runs, std::byte const* data);
 
     Context const& context_;
-    bool places_;
+    bool can_put_;
     std::vector<Lane> lanes_;
     std::vector<Placed> placed_;
     std::vector<std::byte> encoded_;

@@ -64,7 +64,7 @@ private:
     bool move(Drainer& drainer)
     {
         bool moved = context_.net->messages->poll();
-        drainer.clear();
+        (void)drainer.may_drain();
         moved = pump_lines() || moved;
         if (inbox_) moved = inbox_->pump() || moved;
         return moved;
@@ -73,8 +73,9 @@ private:
     /// True when everything this rank had to send has left, and every reply to it has come.
     [[nodiscard]] bool all_left() const
     {
-        return outbox_.empty() && std::all_of(lines_.begin(), lines_.end(),
-                                              [](Line const& line) { return line.said_all && line.under_way.empty(); });
+        return outbox_.none_leaving() && std::all_of(lines_.begin(), lines_.end(), [](Line const& line) {
+                   return line.said_all && line.under_way.empty();
+               });
     }
 
     bool pump_lines()
@@ -117,12 +118,12 @@ private:
     {
         auto const& lane = line.lane;
         auto const buffers = context_.route->buffers;
-        auto const ready = outbox_.filled(lane);
+        auto const ready = outbox_.rounds_filled(lane);
         bool any = false;
         while (line.next < ready && line.under_way.size() < static_cast<std::size_t>(buffers)) {
             // A slot belongs to a round only within the window of buffers: from the first that is not free when
             // sending, from the first that is not taken when asking.
-            auto const first = asking_ ? outbox_.taken(lane) : first_kept(line);
+            auto const first = asking_ ? outbox_.rounds_taken(lane) : first_kept(line);
             auto const limit = std::min(ready, first + buffers);
             auto const next_held = [&](std::int64_t round) {
                 round = std::max(round, std::min(first, limit));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/stopwatch.hpp"
 #include "engine/copy.hpp"
 #include "engine/run.hpp"
 
@@ -106,7 +107,7 @@ private:
     /// Copies this rank's part out of a block.
     void take(std::uint64_t ticket)
     {
-        Stopwatch const watch(copying_);
+        core::Stopwatch const watch(copying_);
         auto const begin = context_.schedule.round_begin(0, round(ticket)) - context_.base;
         auto const end = context_.schedule.round_end(0, round(ticket)) - context_.base;
         auto const valid =
@@ -147,7 +148,7 @@ private:
 
     void fetch(std::uint64_t ticket, Puller& puller)
     {
-        Stopwatch const watch(puller.times.draining);
+        core::Stopwatch const watch(puller.times.draining);
         auto const begin = context_.schedule.round_begin(0, round(ticket));
         auto const bytes = static_cast<std::size_t>(context_.schedule.round_end(0, round(ticket)) - begin);
         core::Result<std::uint64_t> got = 0;  // whoever could not open the file hands out empty blocks

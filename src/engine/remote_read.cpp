@@ -22,7 +22,7 @@ public:
     }
     RemoteReadRun(RemoteReadRun const&) = delete;
     RemoteReadRun& operator=(RemoteReadRun const&) = delete;
-    ~RemoteReadRun() override { loader_.stop(); }
+    ~RemoteReadRun() override { loader_.stop(); }  // before the carrier lets go of messages
 
     bool advance(bool helping) override { return carrier_->read(*taker_, loader_, helping); }
 

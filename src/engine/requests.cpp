@@ -33,7 +33,7 @@ std::span<std::byte const> Requests::answer(Feeder const& feeder, std::span<std:
                                             Landing const& landing)
 {
     auto const reply = landing.bytes.subspan(feeder.message_bytes);
-    loader_.answer(feeder.heading.round, entries, reply);
+    loader_.fill_reply(feeder.heading.round, entries, reply);
     return reply.first(sizeof(std::uint64_t) + feeder.heading.reply);
 }
 

@@ -40,9 +40,9 @@ private:
     void put_all(Filler& filler, Drainer& drainer)
     {
         auto& messages = *context_.net->messages;
-        wait("the other ranks to start the step", [&] { return drainer.clear(); });
-        if (inbox_) inbox_->clear();
-        auto const own_rounds = inbox_ ? context_.rounds(*context_.own_partition()) : 0;
+        wait("the other ranks to start the step", [&] { return drainer.may_drain(); });
+        if (inbox_) inbox_->blank();
+        auto const own_rounds = inbox_ ? context_.rounds(inbox_->partition()) : 0;
         auto const rounds = context_.most_rounds();
         for (std::int64_t round = 0; round < rounds; ++round) {
             wait("an aggregator to take what fitted into no slot", [&] {
@@ -50,7 +50,7 @@ private:
                 return !outbox_.choked() || (drainer.help(), false);
             });
             if (round < own_rounds) {
-                wait_for_room(*context_.own_partition(), round, drainer);
+                wait_for_room(inbox_->partition(), round, drainer);
                 open_round();
             }
             for (std::size_t p = 0; p < context_.partitions(); ++p)
@@ -109,7 +109,7 @@ private:
         std::vector<int> targets;
         for (auto const* const lane : lanes) {
             wait("the other ranks of the node",
-                 [&] { return outbox_.filled(*lane) > round || (drainer.help(), false); });
+                 [&] { return outbox_.rounds_filled(*lane) > round || (drainer.help(), false); });
             targets.push_back(lane->to);
         }
         window.start(targets);
@@ -140,10 +140,10 @@ private:
         using Row = comm::Window::Row;
         wait("the other ranks to start the step", [&] { return context_.net->all_began(); });
         auto& window = *context_.net->window;
-        auto const own_rounds = inbox_ ? context_.rounds(*context_.own_partition()) : 0;
+        auto const own_rounds = inbox_ ? context_.rounds(inbox_->partition()) : 0;
         auto const rounds = context_.most_rounds();
         for (std::int64_t round = 0; round < rounds; ++round) {
-            if (inbox_) inbox_->clear();
+            if (inbox_) inbox_->blank();
             taker.ask_for(round);
             window.fence(Row::first);
             put_requests(round);
@@ -163,7 +163,7 @@ private:
     {
         for (auto const& lane : outbox_.lanes()) {
             if (round >= lane.rounds) continue;
-            wait("the other ranks of the node", [&] { return outbox_.filled(lane) > round; });
+            wait("the other ranks of the node", [&] { return outbox_.rounds_filled(lane) > round; });
             if (outbox_.holds(lane, round))
                 context_.net->window->put(outbox_.seal(lane, round, round + 1), lane.to, lane.self->landing[0]);
         }

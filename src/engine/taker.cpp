@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/stopwatch.hpp"
 #include "engine/copy.hpp"
-#include "engine/times.hpp"
 
 namespace tapioca::engine {
 
@@ -115,7 +115,7 @@ void Taker::ask(std::size_t p)
 
 void Taker::take(std::size_t p)
 {
-    Stopwatch const watch(copying_);
+    core::Stopwatch const watch(copying_);
     auto& lane = lanes_[p];
     auto const round = lane.to_take;
     if (lane.home)
@@ -170,17 +170,17 @@ void Taker::count(std::size_t track, pattern::Run const& run)
 /// A request that found no room. Its round is waited for all the same: till then the slot belongs to the round.
 void Taker::read_oneself(pattern::Cursor& cursor, Track const& track, std::int64_t limit)
 {
-    for (pattern::Run run; cursor.next(limit, run);)
-        for (std::int64_t i = 0; i < run.count; ++i) {
-            if (!target_ && status_) target_ = context_.open_target(status_);
-            if (!target_) continue;
-            std::span const to(track.data + run.buffer + i * run.buffer_stride, static_cast<std::size_t>(run.length));
-            auto const got = target_->read(context_.base + run.offset + i * run.stride, to);
-            if (got)
-                received_[track.variable] += *got;
-            else
-                core::keep_first(status_, tl::unexpected(got.error()));
-        }
+    auto const read = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+        if (!target_ && status_) target_ = context_.open_target(status_);
+        if (!target_) return;
+        std::span const to(track.data + place, static_cast<std::size_t>(length));
+        auto const got = target_->read(context_.base + offset, to);
+        if (got)
+            received_[track.variable] += *got;
+        else
+            core::keep_first(status_, tl::unexpected(got.error()));
+    };
+    for (pattern::Run run; cursor.next(limit, run);) pattern::each_piece(run, read);
 }
 
 }  // namespace tapioca::engine

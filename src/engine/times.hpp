@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "core/stopwatch.hpp"
-
 namespace tapioca::engine {
 
 /// What a rank spent its time on, in seconds, and what it moved.
@@ -15,7 +13,5 @@ struct Times {
     std::uint64_t rounds = 0;  ///< drained or read by this rank
     std::uint64_t calls = 0;   ///< of the target
 };
-
-using core::Stopwatch;
 
 }  // namespace tapioca::engine

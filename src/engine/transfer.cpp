@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stopwatch.hpp"
+
 namespace tapioca::engine {
 
 Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,

@@ -35,8 +35,9 @@ public:
     /// What was announced last.
     [[nodiscard]] Op op() const { return op_; }
 
-    /// Tells the others what this rank is about to do: `mine`, nothing if it has no data. Which of both the run is, on
-    /// ranks without data from those that have some; `otherwise` where nobody has. Collective.
+    /// Tells the others what this rank is about to do: `mine`, or nothing if it has no data. Returns whether the run is
+    /// a write or a read; ranks without data learn it from the others, and it is `otherwise` if nobody has data.
+    /// Collective.
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
     /// What was announced does not come about; all ranks know. Nobody begins the next run before the last has heard of
     /// this one. Collective.

@@ -26,7 +26,7 @@ public:
     }
     WriteRun(WriteRun const&) = delete;
     WriteRun& operator=(WriteRun const&) = delete;
-    ~WriteRun() override { drainer_.stop(); }
+    ~WriteRun() override { drainer_.stop(); }  // before the carrier lets go of messages
 
     bool advance(bool helping) override
     {
@@ -44,7 +44,7 @@ public:
             if (carrier_) carrier_->serve(drainer_);
             return drainer_.over() || (drainer_.help(), drainer_.over());
         });
-        context_.worker->wait();
+        drainer_.stop();
         return drainer_.status();
     }
 
