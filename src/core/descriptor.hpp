@@ -13,7 +13,7 @@
 
 namespace tapioca::core {
 
-/// Closed in the end, unless it is given away. What closing says is nobody's affair then.
+/// Closed in the end, unless it is given away. Errors of that close() are ignored.
 class Descriptor {
 public:
     Descriptor() = default;
