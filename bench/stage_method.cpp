@@ -40,7 +40,8 @@ Descriptor open_file(std::string const& path, int flags)
 
 void read_at(Descriptor const& file, std::span<std::byte> to, std::int64_t offset)
 {
-    auto const status = tapioca::core::read_all(file.get(), static_cast<std::uint64_t>(offset), to, "the fast tier");
+    auto const status =
+        tapioca::core::read_all(file.get(), static_cast<std::uint64_t>(offset), to, "a file on the fast tier");
     if (!status) throw std::runtime_error(status.error().text);
 }
 

@@ -31,6 +31,7 @@ diff <(sort "$work/wanted") "$work/found" || fail "headers differ from include/t
 quietly "$prefix/bin/tapioca" --version
 quietly "$prefix/bin/tapioca-bench" hacc --help
 quietly "$prefix/bin/tapioca" calibrate --help
+quietly "$prefix/bin/tapioca-cluster" --help
 
 printf 'rank 0\nrank 1\n' >"$work/right"
 try() { # NAME PROGRAM

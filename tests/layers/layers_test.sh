@@ -81,5 +81,10 @@ END
 climbing=$(grep -rnE '#include *["<][^">]*\.\./' "$source/src" "$source/tools" "$source/bench" "$source/workloads")
 [ -z "$climbing" ] || fail "includes with .. in them:"$'\n'"$climbing"
 
+# Only comm communicates.
+talking=$(grep -rnE '\bP?MPI_(I?(Send|send|Recv|recv|Bcast|bcast|Reduce|reduce|Allreduce|allreduce|Gatherv?|gatherv?|Allgatherv?|allgatherv?|Alltoall[vw]?|alltoall[vw]?|Scan|scan|Barrier|barrier|Probe|probe)|Sendrecv|Win_[a-z_]+|Put|Get|Comm_(dup|split|create_group))\b *\(' \
+    "$source/src" --include='*.cpp' --include='*.hpp' | grep -v "^$source/src/comm/")
+[ -z "$talking" ] || fail "communicates, and is not in comm:"$'\n'"$talking"
+
 [ $failures -eq 0 ] && echo "${#order[@]} parts, and the walls between them hold"
 exit $((failures > 0))
