@@ -226,10 +226,11 @@ core::Status Staging::close()
     drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
     agent_.reset();
     if (!status) return status;
-    if (session.team().rank() == 0) status = stage::remove_marker(target_, stage_.durable() != stage::Durable::sync);
-    status = session.agreement().agree(status);
+    bool const first = session.team().rank() == 0;
+    status = session.agreement().agree(first ? stage::remove_marker(target_) : core::Status());
     if (!status) return status;
-    status = stage_.remove(!shared() || session.team().node_rank() == 0);
+    if (first && stage_.durable() != stage::Durable::sync) status = stage::keep_marker_away(target_);
+    core::keep_first(status, stage_.remove(!shared() || session.team().node_rank() == 0));
     status = session.agreement().agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     removed_ = status.has_value();

@@ -152,7 +152,8 @@ bool clear_flushed(std::string const& target)
     if (!std::all_of(logs.begin(), logs.end(), [&](Sought const& log) { return is_flushed(log, *marker, logs); }))
         return false;
     remove_unfinished(*marker);
-    if (!remove_marker(target, true)) return false;
+    if (!remove_marker(target)) return false;
+    (void)keep_marker_away(target);
     for (auto const& log : logs) (void)remove_log(log.place);
     for (auto const& node : marker->nodes) remove_directory(node.directory);
     return true;

@@ -9,6 +9,7 @@
 
 #include "core/interrupt.hpp"
 #include "stage/marker_text.hpp"
+#include "target/target.hpp"
 
 namespace tapioca::stage {
 
@@ -20,15 +21,6 @@ std::string in_one_line(std::string text)
     for (char& c : text)
         if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
     return text;
-}
-
-core::Status sync_directory_of(std::string const& path)
-{
-    auto const directory = std::filesystem::path(path).parent_path().string();
-    Descriptor const opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!opened || core::uninterrupted([&] { return ::fsync(opened.get()); }) != 0)
-        return core::fail_errno(errno, directory);
-    return {};
 }
 
 /// Gives a file that has none its name. Fails if there is anything of that name. False if the system cannot do it.
@@ -188,7 +180,7 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
             (void)::unlink(first_name.c_str());
     }
     if (status && durable) {
-        status = sync_directory_of(path);
+        status = target::sync_directory_of(path);
         if (!status) (void)::unlink(path.c_str());  // nobody will write to the logs that it names
     }
     if (!status) return tl::unexpected(status.error());
@@ -238,11 +230,16 @@ core::Status forget_others(Descriptor const& file)
     return put_slot(file, marker_slots - 1, {}, false);
 }
 
-core::Status remove_marker(std::string const& target, bool durable)
+core::Status remove_marker(std::string const& target)
 {
     auto const path = marker_path(target);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
-    return durable ? sync_directory_of(path) : core::Status();
+    return {};
+}
+
+core::Status keep_marker_away(std::string const& target)
+{
+    return target::sync_directory_of(marker_path(target));
 }
 
 }  // namespace tapioca::stage

@@ -87,8 +87,10 @@ core::Status note(HeldMarker const& held, std::string const& target, Noted const
 void let_others_in(std::string const& target);
 /// Whatever they have changed is written over.
 core::Status forget_others(Descriptor const& file);
-/// `durable`: even if the machine stops.
-core::Status remove_marker(std::string const& target, bool durable = false);
+core::Status remove_marker(std::string const& target);
+/// A marker that was removed does not come back even if the machine stops. Where this fails, its logs are removed all
+/// the same: nobody could find them without it.
+core::Status keep_marker_away(std::string const& target);
 
 /// What others have done to the target since the job or the recovery was last known to change it, in words; nothing if
 /// they have not. `now` is what the file is, `touched_ns` the latest of the logs' Counters::touched.

@@ -301,8 +301,9 @@ private:
         auto const bytes = sum(content_.bytes());
         core::Status status;
         if (me() == 0) stage::remove_unfinished(marker_);
-        if (me() == 0) status = stage::remove_marker(a_.target, true);
+        if (me() == 0) status = stage::remove_marker(a_.target);
         if (status = comm::agree(MPI_COMM_WORLD, status); !status) return status;
+        if (me() == 0) status = stage::keep_marker_away(a_.target);
         std::uint64_t removed = 0;
         for (std::size_t log = 0; log < logs_.size(); ++log) {
             if (dealt_[log].takers.empty() || dealt_[log].takers.front() != me() || is_damaged(log)) continue;
