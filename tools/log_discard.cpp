@@ -81,8 +81,8 @@ int discard_logs(Words const& words)
     std::string target;
     if (finding) {
         if (finding->marker) target = finding->target;
-        for (auto const& log : finding->logs)
-            all.push_back(look_at(log, finding->marker ? &*finding->marker : nullptr, false));
+        for (auto const& sought : finding->logs)
+            all.push_back(look_at(sought, finding->marker ? &*finding->marker : nullptr, false));
     } else if (stage::has_marker(path)) {
         if (!stage::is_ours(stage::marker_path(path)))
             return fail_log("discard", finding.error().text + ": remove it with rm if it was put there", 1);

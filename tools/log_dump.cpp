@@ -50,17 +50,17 @@ int dump_logs(Words const& words)
     auto document = Json::array();
     int status = 0;
     for (auto const& facts : *all) {
-        auto log = to_json(facts);
+        auto told = to_json(facts);
         if (!json)
             fmt::print("{}: target {}, host {}, {} ranks, mapping {}, generation {}, {} requests, {} B, {}\n",
                        core::printable(facts.name()), core::printable(facts.target), core::printable(facts.host),
                        facts.ranks, name_of(facts.mapping), facts.generation, facts.entries, facts.bytes, facts.state);
-        log["requests"] = Json::array();
+        told["requests"] = Json::array();
         if (facts.here) try {
                 tapioca::StageReader reader(facts.sought.place.meta());
                 auto const show = [&](tapioca::StagedRequest const& request) {
                     if (json)
-                        log["requests"].push_back(to_json(request, reader.pieces(request)));
+                        told["requests"].push_back(to_json(request, reader.pieces(request)));
                     else
                         fmt::print("  {}\n", to_text(request));
                 };
@@ -68,7 +68,7 @@ int dump_logs(Words const& words)
             } catch (tapioca::Error const& error) {
                 status = fail_log("dump", text_of(error), 1);
             }
-        document.push_back(std::move(log));
+        document.push_back(std::move(told));
     }
     if (json) fmt::print("{}\n", document.dump(1, ' ', false, Json::error_handler_t::replace));
     return status;

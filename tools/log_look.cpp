@@ -142,10 +142,10 @@ core::Result<std::vector<LogFacts>> look_at_all(std::vector<std::string> const& 
     auto const add = [&](std::string const& path) -> core::Status {
         auto const finding = stage::find_logs(path);
         if (!finding) return tl::unexpected(finding.error());
-        for (auto const& log : finding->logs) {
+        for (auto const& sought : finding->logs) {
             std::error_code error;
-            if (!seen.insert(fs::weakly_canonical(log.place.meta(), error)).second) continue;
-            all.push_back(look_at(log, finding->marker ? &*finding->marker : nullptr, data));
+            if (!seen.insert(fs::weakly_canonical(sought.place.meta(), error)).second) continue;
+            all.push_back(look_at(sought, finding->marker ? &*finding->marker : nullptr, data));
         }
         return {};
     };
