@@ -112,6 +112,9 @@ TEST(Platform, DeepNestingIsRefused)
         EXPECT_TRUE(is_refused(keys + " = 1\n")) << parts;
         EXPECT_TRUE(is_refused('[' + keys + "]\n")) << parts;
     }
+    std::string hosts = "hosts = \"n.example.org";
+    for (int i = 0; i < 2000; ++i) hosts += ",n" + std::to_string(i) + ".example.org";
+    EXPECT_FALSE(is_refused(hosts + "\"\n[topology]\nkind = \"flat\"\nnodes = 2001\n")) << "many dots, and no key";
 }
 
 TEST(Platform, HoldsAllThatTheDocumentationTells)

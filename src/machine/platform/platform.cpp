@@ -223,14 +223,16 @@ Machine read_machine(Section const& file, std::string const& where)
     return machine;
 }
 
+constexpr int most_dots = 1'000;
+
 /// A key of a million parts would become a million tables in each other, and overflow the stack when they are dropped.
-/// 0 if there is no such line.
-int overlong_line(std::string_view text)
+/// The number of the first line that has something like it, or 0. Lists of numbers and of hosts have commas.
+int line_of_endless_key(std::string_view text)
 {
-    constexpr int most_dots = 10'000;
     int line = 1, dots = 0;
     for (char const c : text) {
-        if (c == '\n') ++line, dots = 0;
+        if (c == '\n') ++line;
+        if (c == '\n' || c == ',') dots = 0;
         if (c == '.' && ++dots > most_dots) return line;
     }
     return 0;
@@ -248,8 +250,8 @@ core::Result<Machine> refused(std::string text)
 
 core::Result<Machine> parse_platform(std::string_view text, std::string const& where)
 {
-    if (int const line = overlong_line(text))
-        return refused(fmt::format("{}:{}:1: a line with more than 10000 dots", where, line));
+    if (int const line = line_of_endless_key(text))
+        return refused(fmt::format("{}:{}:1: more than {} dots without a comma between them", where, line, most_dots));
     try {
         auto const table = toml::parse(text);
         return read_machine(Section(where, table, ""), where);
