@@ -304,6 +304,27 @@ TEST_F(StageFaults, ALogThatCannotBeWrittenIsThatRanksErrorAndAllHearOfItLater)
     EXPECT_TRUE(contents(path) == expected);
 }
 
+TEST_F(StageFaults, AMarkerWhoseRemovalMayNotLastTakesItsLogsWithIt)
+{
+    auto options = staged();
+    options.stage_sync = "write";
+    auto file = open(options);
+    write_row(file, 1, 10'000);
+    std::optional<faults::Armed> armed;
+    if (rank() == 0)
+        armed.emplace(fs::path(path).parent_path().string(), faults::Op::sync, faults::Kind::error, 1, EIO);
+    auto const error = same_error_on_all_ranks([&] { file.close(); });
+    armed.reset();
+    EXPECT_EQ(error.sys_errno, EIO);
+    expect_parts(error.text, {"close", path});
+    barrier();
+    EXPECT_FALSE(marked());
+    EXPECT_TRUE(fs::is_empty(stage)) << "a log that nobody could find";
+    auto expected = before;
+    apply_row(expected, 1, 10'000);
+    EXPECT_TRUE(contents(path) == expected);
+}
+
 TEST_F(StageFaults, ALogThatIsRemovedWhileItIsOpenIsFlushedAndThenNotWrittenTo)
 {
     auto file = open(staged());
