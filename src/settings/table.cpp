@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/persistency.hpp"
 #include "core/strategies.hpp"
 #include "core/units.hpp"
 #include "settings/row.hpp"
@@ -142,6 +143,14 @@ template <auto member>
 constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 4> words)
 {
     return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, words};
+}
+
+/// Those of an enumeration that is not the settings' own.
+constexpr std::array<View, 4> words(std::span<View const> names)
+{
+    std::array<View, 4> result;
+    std::copy(names.begin(), names.end(), result.begin());
+    return result;
 }
 
 /// One of the words of somebody else's table.
