@@ -234,6 +234,12 @@ constexpr Row also_hint(View hint, Row row)
     return row;
 }
 
+constexpr Row of_job(Row row)
+{
+    row.of_job = true;
+    return row;
+}
+
 constexpr Row rows[] = {
 #include "settings/rows.inc"
 };
