@@ -8,10 +8,12 @@
 #include <CLI/CLI.hpp>
 
 #include "core/output.hpp"
+#include "machine/tier/tier.hpp"
 
 namespace bench {
 
 namespace core = tapioca::core;
+namespace machine = tapioca::machine;
 
 namespace {
 
@@ -74,16 +76,12 @@ void add_moving(CLI::App& verb, Arguments& a)
         ->excludes(compute);
 }
 
-/// A place on the fast tier: dram, or ssd:DIR.
+/// A tier of this node, as TAPIOCA_STAGE names it.
 Stage parse_stage(std::string const& place)
 {
-    if (place == "dram") return {};
-    constexpr std::string_view ssd = "ssd:";
-    if (!place.starts_with(ssd)) throw CLI::ValidationError("--stage", place + ": expected dram or ssd:DIR");
-    auto const directory = place.substr(ssd.size());
-    if (auto const wrong = CLI::ExistingDirectory(directory); !wrong.empty())
-        throw CLI::ValidationError("--stage", wrong);
-    return {place, directory, {}};
+    auto const tier = machine::choose_tier(place, machine::find_tiers()).and_then(machine::make_tier);
+    if (!tier) throw CLI::ValidationError("--stage", tier.error().text);
+    return {place, (*tier)->directory(), {}};
 }
 
 /// What is wrong with a value of --stage-drain; empty if nothing is.
@@ -117,8 +115,8 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
         a.setup.method.stage = parse_stage(place);
         a.setup.method.stage.drain = std::move(drain);
     };
-    verb.add_option_function<std::string>("--stage", stage, "fast tier of the methods that have one: dram, or ssd:DIR")
-        ->option_text("PLACE [dram]");
+    verb.add_option_function<std::string>("--stage", stage, "fast tier of the methods that have one, such as ssd:DIR")
+        ->option_text("TIER [dram]");
     verb.add_option("--stage-drain", a.setup.method.stage.drain,
                     "TAPIOCA's log drains meanwhile: on, or bytes a second")
         ->check(CLI::Validator(check_drain, ""))

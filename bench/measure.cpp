@@ -95,9 +95,8 @@ public:
                 for (auto const& name : setup_.methods)
                     if (auto const at = cells_.find(name + op + phase); at != cells_.end())
                         outcome.cells.push_back(at->second);
-        auto const declares =
-            std::find(setup_.methods.begin(), setup_.methods.end(), "tapioca") != setup_.methods.end();
-        if (declares) {
+        auto const& cells = outcome.cells;
+        if (std::any_of(cells.begin(), cells.end(), [](Cell const& cell) { return cell.declared; })) {
             declare_.declare_seconds = declare_seconds_.median();
             declare_.step_seconds = step_seconds_.median();
             outcome.declare = declare_;
@@ -106,7 +105,7 @@ public:
         }
         for (auto& cell : outcome.cells) {
             auto const& network = cell.op == "write" ? outcome.write : outcome.read;
-            if (cell.method != "tapioca") continue;
+            if (!cell.declared) continue;
             if (setup_.switches > 1) cell.must_cross_bytes = network.must_cross_bytes;
             if (setup_.link_bytes_per_s <= 0) continue;
             cell.crossing_bytes = network.crossing_bytes;
@@ -159,7 +158,7 @@ private:
         bool const verified = file_matches(comm_, path_, workload_.file_bytes(), seed);
         record(method, "write", "cold", cold, verified);
         record(method, "write", "steady", steady, verified);
-        if (auto const* const declaration = declaration_of(method)) {
+        if (auto const* const declaration = method.declaration()) {
             declare_seconds_.push_back(most(comm_, declaration->seconds));
             step_seconds_.push_back(steady);
             declare_.bookkeeping_bytes =
@@ -217,6 +216,7 @@ private:
         cell.ranks = size_;
         cell.mb_per_s.push_back(static_cast<double>(workload_.step_bytes) / 1e6 / seconds);
         cell.verified = cell.verified && verified;
+        cell.declared = method.declaration() != nullptr;
     }
 
     /// One more write and read with a report, untimed, to see where TAPIOCA spends its time.

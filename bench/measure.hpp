@@ -33,6 +33,7 @@ struct Cell {
     int ranks = 0;
     Spread mb_per_s;  ///< one per repetition
     bool verified = true;
+    bool declared = false;                         ///< with a plan, which tells what must cross
     std::optional<std::int64_t> crossing_bytes;    ///< between nodes, in TAPIOCA's plan, where links are asked for
     std::optional<std::int64_t> must_cross_bytes;  ///< between switches, in that plan's partitions, at best
     double link_mb_per_s = 0;                      ///< what the nodes' links allow with that plan; 0: no bound

@@ -56,7 +56,7 @@ public:
         file_->close();
         file_.reset();
     }
-    [[nodiscard]] Declaration const& declaration() const { return declaration_; }
+    [[nodiscard]] Declaration const* declaration() const override { return options_.stage ? nullptr : &declaration_; }
 
 private:
     MPI_Comm comm_;
@@ -352,12 +352,6 @@ std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Work
                                     MethodSetup const& setup)
 {
     return row_of(name).make(comm, workload, setup);
-}
-
-Declaration const* declaration_of(Method const& method)
-{
-    auto const* const tapioca = dynamic_cast<Tapioca const*>(&method);
-    return tapioca && tapioca->name() == "tapioca" ? &tapioca->declaration() : nullptr;
 }
 
 }  // namespace bench

@@ -13,6 +13,12 @@ namespace bench {
 
 using Buffers = std::vector<std::vector<std::byte>>;
 
+/// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.
+struct Declaration {
+    double seconds = 0;
+    std::uint64_t bookkeeping_bytes = 0;
+};
+
 class Method {
 public:
     virtual ~Method() = default;
@@ -25,13 +31,16 @@ public:
     virtual void move(int step, Buffers& buffers) = 0;
     virtual void sync() = 0;
     virtual void close() = 0;
+    /// Of the file that was opened last. Null if the method declares nothing, or has a log: then no step follows the
+    /// plan.
+    [[nodiscard]] virtual Declaration const* declaration() const { return nullptr; }
     /// Descriptor of this rank's own file, if its bytes end up there, step by step, and not in the shared one; or -1.
     [[nodiscard]] virtual int own_file() const { return -1; }
 };
 
 /// The fast tier that some methods write to first.
 struct Stage {
-    std::string place = "dram";          ///< as TAPIOCA_STAGE: dram, or ssd:DIR
+    std::string place = "dram";          ///< as TAPIOCA_STAGE
     std::string directory = "/dev/shm";  ///< of that tier, for methods that keep files there themselves
     std::optional<std::string> drain;    ///< as TAPIOCA_STAGE_DRAIN
 };
@@ -61,12 +70,5 @@ std::vector<std::string> with_dropin(std::vector<std::string> const& methods, bo
 bool dropin_is_loaded(std::string const& directory);
 /// Seconds to open and close a file that nobody uses. Collective.
 double open_and_close(MPI_Comm comm, std::string const& path, bool through);
-
-/// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.
-struct Declaration {
-    double seconds = 0;
-    std::uint64_t bookkeeping_bytes = 0;
-};
-Declaration const* declaration_of(Method const& method);
 
 }  // namespace bench

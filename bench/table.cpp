@@ -60,7 +60,7 @@ std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
         bool measured = false;
         for (auto const& cell : outcome.cells) {
             measured = measured || cell.op == op;
-            if (cell.op == op && cell.method == "tapioca" && cell.link_mb_per_s > 0) {
+            if (cell.op == op && cell.link_mb_per_s > 0) {
                 allowed = cell.link_mb_per_s;
                 ratios += fmt::format(", {} {:.2f}x", cell.phase, cell.mb_per_s.median() / cell.link_mb_per_s);
             }

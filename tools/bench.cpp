@@ -18,7 +18,7 @@ std::vector<Use> bench_uses()
          fmt::format("starts RANKS ranks (default: one per core) and measures TAPIOCA beside MPI-IO and plain system "
                      "calls; WORKLOAD is {}; each has a --help. With --dropin MPI-IO also through the library that "
                      "`tapioca run` loads. {} write whole files in small calls, also through logs on a fast tier: "
-                     "--stage dram or ssd:DIR",
+                     "--stage TIER, such as dram or ssd:DIR",
                      workloads::benchmarked(false, "or"), workloads::benchmarked(true, "and"))},
         {"[-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]",
          "the cost of electing aggregators, beside communicators split one after the other"}};

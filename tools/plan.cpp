@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <span>
 
@@ -14,6 +13,7 @@
 #include "core/units.hpp"
 #include "plan/to_json.hpp"
 #include "planner.hpp"
+#include "settings/row.hpp"
 #include "settings/settings.hpp"
 #include "svg.hpp"
 #include "verb.hpp"
@@ -49,17 +49,32 @@ char const* const about =
     "--explain";
 
 struct Setting {
-    char const *option, *name, *help;
+    char const *option, *name;
+    char const* help;  ///< {words} and {default} are the setting's own
 };
 constexpr std::array<Setting, 8> settings_asked = {
-    {{"--aggregators", "tapioca_nbaggr", "their number, auto or poster; gathers in any case"},
-     {"--buffersize", "tapioca_buffersize", "bytes of a buffer, such as 16M"},
-     {"--buffers", "tapioca_buffers", "buffers of an aggregator"},
-     {"--strategy", "tapioca_strategy", "placement [CONTENTION_AWARE]"},
-     {"--model", "tapioca_model", "cost model: default, paper-2024 or paper-2017"},
-     {"--tier", "tapioca_aggrtier", "tier of the buffers [the cheapest that has room]"},
-     {"--persistency", "tapioca_persistency", "that the tier must have: none, job or permanent"},
-     {"--memory", "tapioca_memory", "cap for a process"}}};
+    {{"--aggregators", "nbaggr", "their number, auto or poster; gathers in any case"},
+     {"--buffersize", "buffersize", "bytes of a buffer, such as 16M"},
+     {"--buffers", "buffers", "buffers of an aggregator"},
+     {"--strategy", "strategy", "placement [{default}]"},
+     {"--model", "model", "cost model: {words}"},
+     {"--tier", "aggrtier", "tier of the buffers [the cheapest that has room]"},
+     {"--persistency", "persistency", "that the tier must have: {words}"},
+     {"--memory", "memory", "cap for a process"}}};
+
+std::string hint_of(Setting const& setting)
+{
+    return fmt::format("tapioca_{}", setting.name);
+}
+
+void add_setting(CLI::App& app, Asked& asked, Setting const& setting)
+{
+    auto const& row = *settings::find_row(setting.name);
+    app.add_option_function<std::string>(
+        setting.option,
+        [&asked, &setting](std::string const& value) { asked.settings.emplace_back(hint_of(setting), value); },
+        fmt::format(fmt::runtime(setting.help), fmt::arg("words", row.expected()), fmt::arg("default", row.otherwise)));
+}
 
 void add_options(CLI::App& app, Asked& asked)
 {
@@ -73,11 +88,7 @@ void add_options(CLI::App& app, Asked& asked)
         ->check(CLI::Range(1, 10'000'000));
     app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
     app.add_option("--workload", asked.workload, workloads::texts())->capture_default_str();
-    for (auto const& setting : settings_asked)
-        app.add_option_function<std::string>(
-            setting.option,
-            [&asked, &setting](std::string const& value) { asked.settings.emplace_back(setting.name, value); },
-            setting.help);
+    for (auto const& setting : settings_asked) add_setting(app, asked, setting);
     app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
     app.add_flag("--explain", asked.explain, "every aggregator's place, its costs and the next best");
     app.add_flag("--compare", asked.compare, "a table of all strategies");
@@ -99,8 +110,8 @@ core::Result<Options> options_of(settings::Pairs const& pairs)
     if (!resolved) {
         auto& text = resolved.error().text;
         for (auto const& setting : settings_asked)  // as it was written
-            if (text.starts_with(std::string(setting.name) + "="))
-                text.replace(0, std::strlen(setting.name) + 1, std::string(setting.option) + " ");
+            if (auto const hint = hint_of(setting) + "="; text.starts_with(hint))
+                text.replace(0, hint.size(), std::string(setting.option) + " ");
         return tl::unexpected(resolved.error());
     }
     return resolved->options;

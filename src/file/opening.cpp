@@ -10,6 +10,7 @@
 #include "machine/stripes.hpp"
 #include "report/report.hpp"
 #include "report/report_file.hpp"
+#include "settings/row.hpp"
 #include "stage/find.hpp"
 
 namespace tapioca::file {
@@ -50,7 +51,7 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
         defaults = machine->settings;
     }
     for (auto const& [name, value] : defaults)
-        if (name == "ranks_per_node" || name == "platform")
+        if (auto const* const row = settings::find_row(name); row && row->of_job)
             return core::fail(Errc::setting, fmt::format("{}: [settings] {}: belongs to the job, not to the machine",
                                                          *platform, name));
     auto status = settings::add_defaults(file.settings, defaults, "platform file");

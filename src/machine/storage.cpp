@@ -17,44 +17,49 @@ namespace tapioca::machine {
 
 namespace {
 
-struct Magic {
-    std::int64_t number;
-    char const* name;
+/// A row of the table. To add a file system, write its row here, and its stripes, if it has some, in stripes.cpp.
+struct FileSystem {
+    std::string_view name;
+    std::array<std::uint32_t, 2> magics;  ///< statfs(2), and the kernel's include/uapi/linux/magic.h; 0: none
+    Reach reach;
+    bool coherent;  ///< false: hosts keep to themselves what they have written, or nothing is known about it
+    Reserve reserve = Reserve::nothing;
+    /// Where it is mounted through FUSE: beginnings of the mount's type or, if that does not tell, its source.
+    std::array<std::string_view, 4> mounts = {};
 };
 
-// statfs(2), and the kernel's include/uapi/linux/magic.h
-constexpr std::array<Magic, 16> magics = {{{0x01021994, "tmpfs"},
-                                           {0xEF53, "ext"},
-                                           {0x58465342, "xfs"},
-                                           {0x9123683E, "btrfs"},
-                                           {0x794C7630, "overlay"},
-                                           {0x6969, "nfs"},
-                                           {0x0BD00BD0, "lustre"},
-                                           {0x47504653, "gpfs"},
-                                           {0x19830326, "beegfs"},
-                                           {0x00C36400, "ceph"},
-                                           {0x65735546, "fuse"},
-                                           {0x2FC12FC1, "zfs"},
-                                           {0x20030528, "orangefs"},
-                                           {0xFF534D42, "smb"},
-                                           {0xFE534D42, "smb"},
-                                           {0x01021997, "9p"}}};
+constexpr FileSystem file_systems[] = {
+    {"tmpfs", {0x01021994}, Reach::one_host, true, Reserve::populate},
+    {"ext", {0xEF53}, Reach::one_host, true, Reserve::allocate},
+    {"xfs", {0x58465342}, Reach::one_host, true, Reserve::allocate},
+    {"btrfs", {0x9123683E}, Reach::one_host, true},
+    {"overlay", {0x794C7630}, Reach::one_host, true},
+    {"zfs", {0x2FC12FC1}, Reach::one_host, true},
+    {"nfs", {0x6969}, Reach::several_hosts, false},
+    {"lustre", {0x0BD00BD0}, Reach::several_hosts, true},
+    {"gpfs", {0x47504653}, Reach::several_hosts, true},
+    {"beegfs", {0x19830326}, Reach::several_hosts, true},
+    {"ceph", {0x00C36400}, Reach::several_hosts, true, Reserve::nothing, {"fuse.ceph"}},
+    {"gluster", {}, Reach::several_hosts, true, Reserve::nothing, {"fuse.glusterfs"}},
+    {"moosefs", {}, Reach::several_hosts, true, Reserve::nothing, {"fuse.mfs", "fuse.moosefs", "mfs#", "mfs\\043"}},
+    {"orangefs", {0x20030528}, Reach::several_hosts, true},
+    {"smb", {0xFF534D42, 0xFE534D42}, Reach::several_hosts, false},
+    {"9p", {0x01021997}, Reach::several_hosts, false},
+    // What none of the rows above is, so these stay the last.
+    {"fuse", {0x65735546}, Reach::unknown, false},
+    {"unknown", {}, Reach::unknown, false},
+};
+constexpr FileSystem const& fuse = *(std::end(file_systems) - 2);
+constexpr FileSystem const& unknown = *(std::end(file_systems) - 1);
+static_assert(fuse.name == "fuse" && unknown.name == "unknown");
 
-constexpr std::array<std::string_view, 10> remotes = {"nfs",     "lustre",  "gpfs",     "beegfs", "ceph",
-                                                      "gluster", "moosefs", "orangefs", "smb",    "9p"};
-
-/// Hosts keep to themselves what they have written, or nothing is known about it.
-constexpr std::array<std::string_view, 5> incoherent = {"nfs", "smb", "9p", "fuse", "unknown"};
-
-constexpr std::array<std::string_view, 6> locals = {"tmpfs", "ext", "xfs", "btrfs", "overlay", "zfs"};
-
-/// Beginnings of a mount's type or, for those that do not tell it, its source.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> fuse_types = {{{"fuse.glusterfs", "gluster"},
-                                                                                      {"fuse.ceph", "ceph"},
-                                                                                      {"fuse.mfs", "moosefs"},
-                                                                                      {"fuse.moosefs", "moosefs"},
-                                                                                      {"mfs#", "moosefs"},
-                                                                                      {"mfs\\043", "moosefs"}}};
+/// The first row for which `fits` is true, or the one for what is unknown.
+template <class Fits>
+FileSystem const& find_system(Fits fits)
+{
+    auto const* const found = std::find_if(std::begin(file_systems), std::end(file_systems), fits);
+    return found == std::end(file_systems) ? unknown : *found;
+}
 
 /// The next word of `line`, which loses it.
 std::string_view next_word(std::string_view& line)
@@ -64,22 +69,33 @@ std::string_view next_word(std::string_view& line)
     return word;
 }
 
-std::string fuse_name_of(struct stat const& file)
+FileSystem const& named(std::string_view name)
+{
+    return find_system([&](FileSystem const& one) { return one.name == name; });
+}
+
+FileSystem const& behind_fuse(struct stat const& file)
 {
     std::ifstream mounts("/proc/self/mountinfo");
     std::string const text{std::istreambuf_iterator<char>(mounts), {}};
-    return fuse_name(text, major(file.st_dev), minor(file.st_dev));
+    return named(fuse_name(text, major(file.st_dev), minor(file.st_dev)));
 }
 
-std::string name_of(int fd, struct statfs const& info)
+FileSystem const& system_of(int fd, struct statfs const& info)
 {
-    auto const* const magic = std::find_if(magics.begin(), magics.end(), [&](Magic const& m) {
-        return m.number == static_cast<std::int64_t>(static_cast<std::uint32_t>(info.f_type));
+    auto const magic = static_cast<std::uint32_t>(info.f_type);
+    auto const& system = find_system([&](FileSystem const& one) {
+        return magic != 0 && std::find(one.magics.begin(), one.magics.end(), magic) != one.magics.end();
     });
-    std::string name = magic == magics.end() ? "unknown" : magic->name;
     struct stat file = {};
-    if (name == "fuse" && fstat(fd, &file) == 0) name = fuse_name_of(file);
-    return name;
+    return &system == &fuse && fstat(fd, &file) == 0 ? behind_fuse(file) : system;
+}
+
+bool is_mounted_as(FileSystem const& system, std::string_view type, std::string_view source)
+{
+    return std::any_of(system.mounts.begin(), system.mounts.end(), [&](std::string_view beginning) {
+        return !beginning.empty() && (type.starts_with(beginning) || source.starts_with(beginning));
+    });
 }
 
 }  // namespace
@@ -90,12 +106,14 @@ Storage storage_profile(std::string const& name)
     // file through the page cache: one writer is fastest, many only wait for the inode's lock. Reads have no
     // such lock. On tmpfs most of that time is the allocation of pages, which a page fault does without the lock.
     constexpr std::uint64_t KiB = 1024;
-    if (name == "tmpfs")
-        return {name, 4096, Reserve::populate, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9};
-    auto const reserve = name == "ext" || name == "xfs" ? Reserve::allocate : Reserve::nothing;
-    Storage storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
-    storage.remote = std::find(remotes.begin(), remotes.end(), name) != remotes.end();
-    storage.coherent = std::find(incoherent.begin(), incoherent.end(), name) == incoherent.end();
+    auto const& system = named(name);
+    auto const reserve = system.reserve;
+    Storage storage =
+        reserve == Reserve::populate
+            ? Storage{name, 4096, reserve, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9}
+            : Storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
+    storage.remote = system.reach == Reach::several_hosts;
+    storage.coherent = system.coherent;
     return storage;
 }
 
@@ -112,10 +130,10 @@ std::string fuse_name(std::string_view mountinfo, unsigned major, unsigned minor
         while (!line.empty() && next_word(line) != "-") {}
         auto const type = next_word(line);
         auto const source = next_word(line);
-        for (auto const& [beginning, name] : fuse_types)
-            if (type.starts_with(beginning) || source.starts_with(beginning)) return std::string(name);
+        for (auto const& system : file_systems)
+            if (is_mounted_as(system, type, source)) return std::string(system.name);
     }
-    return "fuse";
+    return std::string(fuse.name);
 }
 
 core::Result<Storage> storage_of(int fd)
@@ -124,7 +142,7 @@ core::Result<Storage> storage_of(int fd)
     if (fstat(fd, &file) == 0 && S_ISDIR(file.st_mode)) return core::fail_errno(EISDIR, "opening");
     struct statfs info = {};
     if (fstatfs(fd, &info) != 0) return core::fail_errno(errno, "fstatfs");
-    auto const name = name_of(fd, info);
+    std::string const name(system_of(fd, info).name);
     Storage storage = storage_profile(name);
     // f_bsize is the preferred size of a transfer; on some file systems that is megabytes, on none less than 512.
     auto const block = static_cast<std::uint64_t>(info.f_bsize);
@@ -136,16 +154,13 @@ core::Result<Storage> storage_of(int fd)
 Reach reach_of(int fd)
 {
     struct statfs info = {};
-    if (fstatfs(fd, &info) != 0) return Reach::unknown;
-    auto const name = name_of(fd, info);
-    auto const among = [&](auto const& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-    return among(locals) ? Reach::one_host : among(remotes) ? Reach::several_hosts : Reach::unknown;
+    return fstatfs(fd, &info) == 0 ? system_of(fd, info).reach : Reach::unknown;
 }
 
 std::vector<std::string_view> storage_names()
 {
-    std::vector<std::string_view> names = {"gluster", "moosefs", "unknown"};
-    for (auto const& magic : magics) names.emplace_back(magic.name);
+    std::vector<std::string_view> names;
+    for (auto const& system : file_systems) names.push_back(system.name);
     return names;
 }
 

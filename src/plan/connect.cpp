@@ -170,7 +170,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
                                                          fmt::join(names_of(job.machine->tiers), ", ")));
     }
     election.remote_storage = job.storage.remote;
-    election.persistency = machine::persistency_named(job.options.persistency.value_or("none")).value();
+    if (auto const& wish = job.options.persistency) election.persistency = machine::persistency_named(*wish).value();
     election.model = model_of(job);
     election.strategy = &strategy_of(job);
     for (auto const& ranks : nodes) election.seats.push_back(static_cast<int>(ranks.size()));

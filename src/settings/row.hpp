@@ -23,6 +23,7 @@ struct Row {
     std::array<std::string_view, 4> words = {};              ///< as they are kept; empty ones do not count
     std::span<std::string_view const> (*names)() = nullptr;  ///< words that somebody else has a table of
     std::string_view standard_hint = {};                     ///< one of MPI's that means the same
+    bool of_job = false;                                     ///< no matter of the machine: not for platform files
 
     /// What a value is, for people.
     [[nodiscard]] std::string expected() const;
@@ -39,5 +40,7 @@ std::string upper(std::string_view text);
 
 /// In the order in which they are listed.
 std::span<Row const> table();
+/// Null if there is no setting of this name.
+Row const* find_row(std::string_view name);
 
 }  // namespace tapioca::settings

@@ -31,11 +31,10 @@ tl::unexpected<core::Failure> refused(std::string text)
 core::Status set(Settings& settings, std::string_view name, std::string const& shown, std::string const& value,
                  std::string const& origin)
 {
-    auto const rows = table();
-    auto const row = std::find_if(rows.begin(), rows.end(), [&](auto const& r) { return r.name == name; });
-    if (row == rows.end()) {
+    auto const* const row = find_row(name);
+    if (row == nullptr) {
         std::vector<std::string_view> names;
-        for (auto const& r : rows) names.push_back(r.name);
+        for (auto const& r : table()) names.push_back(r.name);
         std::string prefix = shown.substr(0, shown.size() - name.size());
         std::string best(core::nearest(name, names));
         if (origin == "environment") best = upper(best);
@@ -87,6 +86,13 @@ std::string_view Row::find_word(std::string_view text) const
 std::string Row::variable() const
 {
     return "TAPIOCA_" + upper(name);
+}
+
+Row const* find_row(std::string_view name)
+{
+    auto const rows = table();
+    auto const row = std::find_if(rows.begin(), rows.end(), [&](Row const& r) { return r.name == name; });
+    return row == rows.end() ? nullptr : &*row;
 }
 
 std::vector<Settings::Line> Settings::lines() const

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/persistency.hpp"
 #include "core/strategies.hpp"
 #include "core/units.hpp"
 #include "settings/row.hpp"
@@ -144,6 +145,14 @@ constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 4
     return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, words};
 }
 
+/// Those of an enumeration that is not the settings' own.
+constexpr std::array<View, 4> words(std::span<View const> names)
+{
+    std::array<View, 4> result;
+    std::copy(names.begin(), names.end(), result.begin());
+    return result;
+}
+
 /// One of the words of somebody else's table.
 template <auto member>
 constexpr Row named(View name, View meaning, View otherwise, std::span<View const> (*names)())
@@ -222,6 +231,12 @@ bool parse_seconds(Row const&, Options& options, std::string const& text)
 constexpr Row also_hint(View hint, Row row)
 {
     row.standard_hint = hint;
+    return row;
+}
+
+constexpr Row of_job(Row row)
+{
+    row.of_job = true;
     return row;
 }
 

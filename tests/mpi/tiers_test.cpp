@@ -357,6 +357,23 @@ TEST(Platform, GivesDefaultsThatCodeBeats)
     file.close();
 }
 
+TEST(Platform, GivesNoSettingThatIsTheJobs)
+{
+    Scratch const scratch;
+    for (std::string const setting : {"platform = \"laptop\"", "ranks_per_node = 1"}) {
+        auto const path = scratch.path("site.toml");
+        if (rank() == 0)
+            std::ofstream(path) << "[topology]\nkind = \"flat\"\nnodes = 1000\n[settings]\n" << setting << "\n";
+        barrier();
+        Options options;
+        options.platform = path;
+        auto const name = setting.substr(0, setting.find(' '));
+        expect_parts(open_error(scratch, options).text,
+                     {"[settings] " + name + ": belongs to the job, not to the machine"});
+    }
+    expect_next_file_works(scratch);
+}
+
 TEST(Platform, GivesFiguresOfTheFileSystem)
 {
     Scratch const scratch;

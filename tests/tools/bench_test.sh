@@ -77,8 +77,8 @@ refused "not in range" "$bin/tapioca" bench -n 2 hacc --limit-call 0
 refused "not in" "$bin/tapioca" bench -n 2 hacc --heavy middle
 refused "not in range" "$bin/tapioca" bench -n 2 hacc --share 2
 refused "for whole files only" "$bin/tapioca" bench -n 2 hacc --methods staged
-refused "expected dram or ssd:DIR" "$bin/tapioca" bench -n 2 strided --stage hbm
-refused "Directory does not exist" "$bin/tapioca" bench -n 2 strided --stage "ssd:$work/none"
+refused "unknown tier disc: this node has dram" "$bin/tapioca" bench -n 2 strided --stage disc
+refused "ssd tier: $work/none: No such file" "$bin/tapioca" bench -n 2 strided --stage "ssd:$work/none"
 refused "expected on, off or bytes a second" "$bin/tapioca" bench -n 2 strided --stage-drain often
 refused "more than a million calls" "$bin/tapioca" bench -n 2 strided --block 1
 refused "not in range" "$bin/tapioca" bench -n 2 hacc --compute -1

@@ -193,11 +193,6 @@ core::Result<std::uint64_t> choose_bytes(Crew const& crew, Measuring& measuring,
     return static_cast<std::uint64_t>(std::clamp(wanted, least, std::max(least, share)));
 }
 
-bool may_be_remote(machine::Storage const& storage)
-{
-    return storage.remote || storage.name == "fuse" || storage.name == "unknown";
-}
-
 core::Result<TargetFigures> measure(Crew const& crew, std::string const& directory)
 {
     auto file = SharedFile::make(crew.team(), directory);
@@ -208,7 +203,7 @@ core::Result<TargetFigures> measure(Crew const& crew, std::string const& directo
     if (!known) return tl::unexpected(known.error());
     figures.storage = *storage;
     // Servers may forget a file without a name that another client has open.
-    bool const remote = crew.most(may_be_remote(*storage) ? 1 : 0) > 0;
+    bool const remote = crew.most(machine::reach_of(file->fd()) == machine::Reach::one_host ? 0 : 1) > 0;
     if (!remote) file->unlink();
 
     Measuring measuring(crew, *file, remote);

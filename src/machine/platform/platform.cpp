@@ -122,17 +122,16 @@ TierTraits read_tier(Section const& section)
     auto const place = section.has("place") ? section.text("place") : section.text("directory");
     tier.place = place.value_or(stem.size() < tier.name.size() ? tier.name.substr(stem.size() + 1) : "");
 
-    auto const persistency = section.text("persistency").value_or(name(find_kind(tier.kind)->persistency));
-    section.one_of("persistency", persistency, {"none", "job", "permanent"});
-    tier.persistency = persistency == "none"  ? Persistency::none
-                       : persistency == "job" ? Persistency::job
-                                              : Persistency::permanent;
-    auto const word = section.text("origin").value_or("platform");
-    section.one_of("origin", word, {"assumed", "hwloc", "measured", "platform"});
-    auto const origin = word == "assumed"    ? Origin::assumed
-                        : word == "hwloc"    ? Origin::hwloc
-                        : word == "measured" ? Origin::measured
-                                             : Origin::platform;
+    tier.persistency = find_kind(tier.kind)->persistency;
+    if (auto const word = section.text("persistency")) {
+        section.one_of("persistency", *word, {core::persistency_names.begin(), core::persistency_names.end()});
+        tier.persistency = *persistency_named(*word);
+    }
+    auto origin = Origin::platform;
+    if (auto const word = section.text("origin")) {
+        section.one_of("origin", *word, {origin_names.begin(), origin_names.end()});
+        origin = *origin_named(*word);
+    }
     auto const set = [&](Figure& figure, std::optional<double> value) {
         if (value) figure = {*value, origin};
     };

@@ -49,8 +49,6 @@ std::string gateways_text(Machine const& machine)
 /// Figures that are 0 are not known.
 std::string tier_text(TierTraits const& tier)
 {
-    constexpr char const* persistencies[] = {"none", "job", "permanent"};
-    constexpr char const* origins[] = {"assumed", "hwloc", "measured", "platform"};
     auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", text_value(tier.name), text_value(tier.kind));
     if (!tier.place.empty() || tier.name.find(':') != std::string::npos)  // else it would be what is behind the colon
         text += fmt::format("place = {}\n", text_value(tier.place));
@@ -61,9 +59,9 @@ std::string tier_text(TierTraits const& tier)
         text += fmt::format("read_bandwidth = {}\n", bandwidth_value(tier.read_bandwidth.value));
     if (tier.capacity_bytes.value >= 1)
         text += fmt::format("capacity = {}\n", bytes_value(static_cast<std::uint64_t>(tier.capacity_bytes.value)));
-    text += fmt::format("persistency = \"{}\"\n", persistencies[static_cast<int>(tier.persistency)]);
+    text += fmt::format("persistency = \"{}\"\n", name(tier.persistency));
     if (tier.write_bandwidth.origin != Origin::platform)
-        text += fmt::format("origin = \"{}\"\n", origins[static_cast<int>(tier.write_bandwidth.origin)]);
+        text += fmt::format("origin = \"{}\"\n", name(tier.write_bandwidth.origin));
     return text;
 }
 

@@ -1,6 +1,5 @@
 // find_tiers: what hwloc knows of this node's memory, or, on an ordinary machine, plain dram without asking it.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -13,36 +12,11 @@
 #include "core/units.hpp"
 #include "machine/tier/hwloc.hpp"
 #include "machine/tier/kinds.hpp"
+#include "machine/tier/numa.hpp"
 
 namespace tapioca::machine {
 
 namespace {
-
-struct Label {
-    char const *in_hwloc, *tier;
-};
-// The beginnings of hwloc's subtypes and MemoryTier attributes. SPM is "specific-purpose" memory that it cannot tell;
-// ordinary memory has no name of its own here.
-constexpr std::array<Label, 7> labels = {{{"HBM", "hbm"},
-                                          {"MCDRAM", "hbm"},
-                                          {"NVM", "nvm"},
-                                          {"SPM", "spm"},
-                                          {"CXL", "cxl"},
-                                          {"GPU", "gpu"},
-                                          {"DRAM", nullptr}}};
-
-struct Factors {
-    char const* tier;
-    double latency, write, read;
-};
-// Where hwloc has no figures: multiples of what dram has.
-// The last row is for all that have no name.
-constexpr std::array<Factors, 6> factors = {{{"hbm", 1.2, 1.5, 1.5},
-                                             {"nvm", 3, 0.2, 0.6},
-                                             {"spm", 1.5, 0.8, 0.8},
-                                             {"cxl", 2.5, 0.8, 0.8},
-                                             {"gpu", 5, 0.5, 0.2},
-                                             {"", 1.5, 0.8, 0.8}}};
 
 bool is_ordinary_machine()
 {
@@ -68,8 +42,12 @@ std::string label_of(hwloc_obj_t node)
 {
     for (char const* const text :
          {const_cast<char const*>(node->subtype), hwloc_obj_get_info_by_name(node, "MemoryTier")})
-        for (auto const& label : labels)
-            if (text && std::string_view(text).starts_with(label.in_hwloc)) return label.tier ? label.tier : ordinary();
+        if (text != nullptr) {
+            if (std::string_view(text).starts_with("DRAM")) return ordinary();
+            for (auto const& memory : numa_memories)
+                for (auto const label : memory.in_hwloc)
+                    if (!label.empty() && std::string_view(text).starts_with(label)) return std::string(memory.name);
+        }
     return {};
 }
 
@@ -171,7 +149,9 @@ TierTraits describe_numa(std::string const& name, std::vector<hwloc_obj_t> const
     numbers.reserve(nodes.size());
     for (auto* const node : nodes) numbers.push_back(node->os_index);
     auto tier = assumed_traits(numa_tier, name, fmt::format("{}", fmt::join(numbers, ",")));
-    auto const times = std::find_if(factors.begin(), factors.end() - 1, [&](auto const& f) { return name == f.tier; });
+    auto const& last = numa_memories.back();
+    auto const* const times =
+        std::find_if(numa_memories.begin(), &last, [&](NumaMemory const& memory) { return memory.name == name; });
     tier.latency_s.value = dram.latency_s.value * times->latency;
     tier.write_bandwidth.value = dram.write_bandwidth.value * times->write;
     tier.read_bandwidth.value = dram.read_bandwidth.value * times->read;

@@ -35,7 +35,7 @@ struct TierKind {
 std::span<TierKind const* const> tier_kinds();
 /// Null if there is none of this name.
 TierKind const* find_kind(std::string_view name);
-/// What find_tiers() finds.
+/// What find_tiers() finds; the names for numa are in numa.hpp.
 extern TierKind const dram_tier, numa_tier;
 
 /// A tier of `kind` that nobody has described.

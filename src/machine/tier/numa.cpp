@@ -9,6 +9,7 @@
 #include "machine/tier/free.hpp"
 #include "machine/tier/hwloc.hpp"
 #include "machine/tier/kinds.hpp"
+#include "machine/tier/numa.hpp"
 
 namespace tapioca::machine {
 
@@ -129,7 +130,12 @@ core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
     return std::make_unique<Numa>(traits, std::move(topology), std::move(wanted));
 }
 
-constexpr std::string_view found_as[] = {"hbm", "nvm", "cxl", "spm", "gpu"};
+/// All names in the table but the last, which is empty.
+constexpr auto found_as = [] {
+    std::array<std::string_view, numa_memories.size() - 1> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = numa_memories[i].name;
+    return names;
+}();
 constexpr std::string_view described_as[] = {"hbm"};
 
 }  // namespace

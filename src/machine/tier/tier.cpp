@@ -82,6 +82,15 @@ tl::unexpected<core::Failure> unknown_tier(std::string const& wish, std::string 
                             : fmt::format("unknown tier {}: this node has {}", wish, list));
 }
 
+/// The value of an enumeration with these `names`.
+template <class Enumeration>
+std::optional<Enumeration> value_named(std::span<std::string_view const> names, std::string_view name)
+{
+    auto const found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<Enumeration>(found - names.begin());
+}
+
 }  // namespace
 
 std::string Tier::directory() const
@@ -174,32 +183,14 @@ std::uint64_t free_bytes(TierTraits const& tier)
     return kind ? kind->free_bytes(tier) : 0;
 }
 
-char const* name(Persistency persistency)
+std::optional<Persistency> persistency_named(std::string_view name)
 {
-    switch (persistency) {
-    case Persistency::none: return "none";
-    case Persistency::job: return "job";
-    case Persistency::permanent: return "permanent";
-    }
-    return "";
+    return value_named<Persistency>(core::persistency_names, name);
 }
 
-std::optional<Persistency> persistency_named(std::string_view text)
+std::optional<Origin> origin_named(std::string_view name)
 {
-    for (auto const persistency : {Persistency::none, Persistency::job, Persistency::permanent})
-        if (text == name(persistency)) return persistency;
-    return std::nullopt;
-}
-
-char const* name(Origin origin)
-{
-    switch (origin) {
-    case Origin::assumed: return "assumed";
-    case Origin::hwloc: return "hwloc";
-    case Origin::measured: return "measured";
-    case Origin::platform: return "platform";
-    }
-    return "";
+    return value_named<Origin>(origin_names, name);
 }
 
 }  // namespace tapioca::machine

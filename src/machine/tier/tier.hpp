@@ -1,6 +1,7 @@
 // Tier: a kind of memory or storage on a node that can hold aggregation buffers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,14 +10,22 @@
 #include <string_view>
 #include <vector>
 
+#include "core/persistency.hpp"
 #include "core/result.hpp"
 
 namespace tapioca::machine {
 
-enum class Persistency { none, job, permanent };
+using core::Persistency;
 
 /// Where a figure comes from, by increasing authority.
 enum class Origin { assumed, hwloc, measured, platform };
+/// In platform files, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 4> origin_names = {"assumed", "hwloc", "measured", "platform"};
+
+constexpr std::string_view name(Origin origin)
+{
+    return origin_names[static_cast<std::size_t>(origin)];
+}
 
 struct Figure {
     double value = 0;
@@ -107,8 +116,8 @@ core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTr
 /// Bytes that are free for a tier now: the node's memory under its cgroups' limits, a directory's file system.
 std::uint64_t free_bytes(TierTraits const& tier);
 
-char const* name(Persistency persistency);
+/// The one that is called `name`.
 std::optional<Persistency> persistency_named(std::string_view name);
-char const* name(Origin origin);
+std::optional<Origin> origin_named(std::string_view name);
 
 }  // namespace tapioca::machine

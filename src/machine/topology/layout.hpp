@@ -1,4 +1,4 @@
-// Layout: where the nodes of a network are drawn. Every topology makes its own; who paints it is not our business.
+// Layout: where the nodes and links of a topology are drawn. Each topology makes its own, and tools/svg.cpp paints it.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// CONTENTION_AWARE: the least cost wins, and the aggregators of a node share its link.
 #include "plan/strategy/strategy.hpp"
 
 namespace tapioca::plan {

@@ -1,3 +1,4 @@
+// LONGEST_PATH: the most hops win, for comparison with SHORTEST_PATH.
 #include <algorithm>
 
 #include "core/index.hpp"

@@ -1,3 +1,4 @@
+// RANK_ORDER: node after node aggregates, as in MPICH, wherever the data is.
 #include "core/index.hpp"
 #include "plan/election.hpp"
 

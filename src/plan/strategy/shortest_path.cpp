@@ -1,3 +1,4 @@
+// SHORTEST_PATH: the fewest hops to the file win or, where that way is unknown, the fewest from the producers.
 #include "core/index.hpp"
 #include "plan/election.hpp"
 

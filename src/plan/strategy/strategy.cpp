@@ -1,3 +1,4 @@
+// What strategies have in common, and how they are found by name.
 #include "plan/strategy/strategy.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// TOPOLOGY_AWARE: the least cost wins, and a node's further aggregators cost five percent more each.
 #include "plan/strategy/strategy.hpp"
 
 namespace tapioca::plan {

@@ -1,0 +1,20 @@
+// How long what is in a tier lasts. Tiers have a persistency, and the settings, which do not know tiers, name one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace tapioca::core {
+
+enum class Persistency { none, job, permanent };
+
+/// In settings and platform files, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 3> persistency_names = {"none", "job", "permanent"};
+
+constexpr std::string_view name(Persistency persistency)
+{
+    return persistency_names[static_cast<std::size_t>(persistency)];
+}
+
+}  // namespace tapioca::core
