@@ -40,9 +40,10 @@ public:
 
 /// The fast tier that some methods write to first.
 struct Stage {
-    std::string place = "dram";          ///< as TAPIOCA_STAGE
-    std::string directory = "/dev/shm";  ///< of that tier, for methods that keep files there themselves
-    std::optional<std::string> drain;    ///< as TAPIOCA_STAGE_DRAIN
+    std::string place = "dram";  ///< as TAPIOCA_STAGE
+    /// Of that tier, for methods that keep files there themselves and, unlike TAPIOCA, do not bind them to NUMA nodes.
+    std::string directory = "/dev/shm";
+    std::optional<std::string> drain;  ///< as TAPIOCA_STAGE_DRAIN
 };
 
 struct MethodSetup {
