@@ -110,7 +110,7 @@ void FileState::close_all()
     auto staged = staging ? staging->close() : core::Status();
     if (staging && settings.options.report) account.more.emplace_back("stage", staging->figures());
     staging.reset();
-    auto local = close_target();
+    auto local = lazy_target.close();
     core::keep_first(local, forgotten());
     open = false;
     session->closed();
@@ -134,10 +134,9 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = opening.recovering;
-        auto const stage = [&] {
-            if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
-        };
-        file::open(*state, {comm, options, info, opening.kept, stage});
+        file::open(*state, {comm, options, info, opening.kept});
+        if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
+        file::complete(*state);
     } catch (std::bad_alloc const&) {
         if (!state || !state->session)
             comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",

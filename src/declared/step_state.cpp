@@ -211,13 +211,8 @@ void StepState::begin_run(bool background)
     check_input();
     (void)announce();
     prepare(background);
-    auto const open_target = [file = file_.get()](core::Status& why_not) {
-        auto* const target = file->target();
-        if (!target) why_not = file->target_status();
-        return target;
-    };
     auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
-    transfer_.start({data_, base, !input_, file_->storage.block_bytes, open_target}, background);
+    transfer_.start({data_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
 }
 
 bool StepState::progress()

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,7 +16,7 @@
 #include "engine/valid_map.hpp"
 #include "pattern/layout.hpp"
 #include "plan/plan.hpp"
-#include "target/target.hpp"
+#include "target/lazy_file.hpp"
 #include "target/worker.hpp"
 
 namespace tapioca::engine {
@@ -67,11 +66,10 @@ struct Context {
     // this rank's part of it
     std::vector<Track> tracks = {};  ///< none if it is spoiled
     std::size_t variables = 0;
-    target::Target* target = nullptr;  ///< null on ranks that do no I/O
-    core::Status target_status = {};   ///< why target is null on a rank that should do I/O
-    /// Opens the target on a rank that was not meant to need it.
-    std::function<target::Target*(core::Status& why_not)> open_target = {};
-    bool spoiled = false;  ///< this rank's input is bad: take part, move nothing
+    target::Target* target = nullptr;         ///< null on ranks that do no I/O
+    core::Status target_status = {};          ///< why target is null on a rank that should do I/O
+    target::LazyFile* lazy_target = nullptr;  ///< for a rank that was not meant to do I/O and has to
+    bool spoiled = false;                     ///< this rank's input is bad: take part, move nothing
 
     [[nodiscard]] bool networked() const { return route->networked(); }
     [[nodiscard]] std::size_t partitions() const { return schedule.partitions.size(); }

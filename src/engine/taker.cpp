@@ -171,7 +171,10 @@ void Taker::count(std::size_t track, pattern::Run const& run)
 void Taker::read_oneself(pattern::Cursor& cursor, Track const& track, std::int64_t limit)
 {
     auto const read = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
-        if (!target_ && status_) target_ = context_.open_target(status_);
+        if (!target_ && status_) {
+            target_ = context_.lazy_target->get();
+            status_ = context_.lazy_target->status();
+        }
         if (!target_) return;
         std::span const to(track.data + place, static_cast<std::size_t>(length));
         auto const got = target_->read(context_.base + offset, to);

@@ -97,7 +97,7 @@ std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
     return {&at->second.layout(), 1};
 }
 
-Context Transfer::context_for(Input& input)
+Context Transfer::context_for(Input const& input)
 {
     auto context = session_->context(*around_);
     context.route = &route();
@@ -119,12 +119,15 @@ Context Transfer::context_for(Input& input)
     if (!context.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
             for (auto const& layout : layouts(var)) context.tracks.push_back({&layout, data_[var], var});
-    if (does_io()) context.target = input.open_target(context.target_status);
-    context.open_target = std::move(input.open_target);
+    context.lazy_target = input.target;
+    if (does_io()) {
+        context.target = input.target->get();
+        context.target_status = input.target->status();
+    }
     return context;
 }
 
-void Transfer::start(Input input, bool background)
+void Transfer::start(Input const& input, bool background)
 {
     session_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
     data_ = input.data;

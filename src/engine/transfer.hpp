@@ -2,7 +2,6 @@
 // and brings all ranks to the same answer. Public errors, the log and the account are its users' affair.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,15 +47,14 @@ public:
 
     /// One run.
     struct Input {
-        std::span<std::byte* const> data;  ///< a buffer for each variable, until wait()
-        std::int64_t base = 0;             ///< what is added to all offsets; the same on all ranks
-        bool spoiled = false;              ///< this rank's input is bad: it takes part and moves nothing
-        std::int64_t block_bytes = 0;      ///< of the file
-        /// Opens the file on this rank.
-        std::function<target::Target*(core::Status& why_not)> open_target;
+        std::span<std::byte* const> data;    ///< a buffer for each variable, until wait()
+        std::int64_t base = 0;               ///< what is added to all offsets; the same on all ranks
+        bool spoiled = false;                ///< this rank's input is bad: it takes part and moves nothing
+        std::int64_t block_bytes = 0;        ///< of the file
+        target::LazyFile* target = nullptr;  ///< opened where the run needs it; until wait()
     };
     /// Begins a run of what was announced and prepared. Local.
-    void start(Input input, bool background);
+    void start(Input const& input, bool background);
     [[nodiscard]] bool under_way() const { return run_ != nullptr; }
     [[nodiscard]] bool in_background() const { return background_; }
     /// Copies what can be copied now. Local. True when this rank has no more to copy.
@@ -86,7 +84,7 @@ private:
     [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
     [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
-    [[nodiscard]] Context context_for(Input& input);
+    [[nodiscard]] Context context_for(Input const& input);
 
     std::shared_ptr<Session> session_;
     std::shared_ptr<Surroundings> around_;  ///< that the plan was made for

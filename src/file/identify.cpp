@@ -17,20 +17,15 @@ namespace tapioca::file {
 
 namespace {
 
-target::Access access_of(OpenFile const& file)
-{
-    return file.mode == Mode::read ? target::Access::read : target::Access::update;
-}
-
 /// Some file systems show a name that is new, or that somebody looked for in vain, late on other hosts.
 core::Result<std::unique_ptr<target::Target>> open_patiently(OpenFile const& file)
 {
-    auto opened = target::open_file(file.place, access_of(file));
+    auto opened = target::open_file(file.place, file.access());
     for (int pause_ms = 1; !opened && opened.error().sys_errno == ENOENT && pause_ms <= 1024; pause_ms *= 2) {
         auto const directory = file.place.substr(0, file.place.rfind('/') + 1);
         core::Descriptor const looked(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
-        opened = target::open_file(file.place, access_of(file));
+        opened = target::open_file(file.place, file.access());
     }
     return opened;
 }
@@ -59,16 +54,16 @@ core::Failure elsewhere(OpenFile const& file, int sys_errno)
 struct Sight {
     core::Status status;
     target::Identity identity = {};
-    int fd = -1;
+    std::unique_ptr<target::Target> opened = {};
     bool unsure = false;
 };
 
 /// Opens the file and compares it with what rank 0 has opened. Local.
-Sight look(OpenFile& file)
+Sight look(OpenFile const& file)
 {
     Sight sight;
     bool const may_be_late = file.place == file.first.place && target::kernel_number() != file.first.identity.kernel;
-    auto opened = may_be_late ? open_patiently(file) : target::open_file(file.place, access_of(file));
+    auto opened = may_be_late ? open_patiently(file) : target::open_file(file.place, file.access());
     if (!opened) {
         auto const& failure = opened.error();
         sight.status = failure.code == Errc::not_found || file.place != file.first.place
@@ -76,8 +71,7 @@ Sight look(OpenFile& file)
                            : tl::unexpected(failure);
         return sight;
     }
-    sight.fd = target::descriptor(**opened);
-    auto const identity = target::identity_of(sight.fd);
+    auto const identity = target::identity_of(target::descriptor(**opened));
     if (!identity) {
         sight.status = tl::unexpected(identity.error());
         return sight;
@@ -86,7 +80,7 @@ Sight look(OpenFile& file)
     auto const verdict = target::compare(file.first.identity, *identity);
     if (verdict == target::Verdict::different) sight.status = tl::unexpected(elsewhere(file, 0));
     sight.unsure = verdict == target::Verdict::unsure;
-    file.keep(std::move(*opened));  // as long as it is open, it keeps its inode
+    sight.opened = std::move(*opened);
     return sight;
 }
 
@@ -120,6 +114,7 @@ void require_same_file(OpenFile& file)
         mine = look(file);
     auto const on_node = seen_on_node(file, mine);
     file.expect(own_path ? mine.identity : on_node);
+    if (mine.opened) file.lazy_target.keep(std::move(mine.opened));  // as long as it is open, it keeps its inode
 
     std::array<std::int64_t, 2> all = {mine.status ? 0 : -1, mine.unsure ? -1 : 0};
     file.raise_if("open", session.agreement().least(all));
@@ -131,31 +126,10 @@ void require_same_file(OpenFile& file)
         if (team.rank() == 0) probe.emplace(file.place, target::descriptor(*file.target()));
         auto const evidence = session.agreement().broadcast(probe ? probe->evidence() : std::string());
         if (!evidence) file.raise("open", evidence.error());
-        if (mine.unsure && !target::confirms(*evidence, file.place, mine.fd))
+        if (mine.unsure && !target::confirms(*evidence, file.place, target::descriptor(*file.target())))
             mine.status = tl::unexpected(elsewhere(file, 0));
     }
     file.raise_if("open", session.agreement().agree(mine.status));
-}
-
-core::Result<std::unique_ptr<target::Target>> OpenFile::open_again() const
-{
-    auto opened = target::open_file(place, access_of(*this));
-    if (!opened) {
-        if (opened.error().code == Errc::not_found)
-            opened.error().text += fmt::format(
-                " on {}; the file that rank 0 has open on {} was removed or renamed: close it "
-                "and open it anew",
-                core::host_name(), first.host);
-        return opened;
-    }
-    auto const identity = target::identity_of(target::descriptor(**opened));
-    if (!identity) return tl::unexpected(identity.error());
-    if (!identity->same_inode(expected_))
-        return core::fail(Errc::mismatch,
-                          fmt::format("{} finds another file under this name than rank 0 opened on {}: the file was "
-                                      "replaced while it was open; close it and open it anew",
-                                      core::host_name(), first.host));
-    return opened;
 }
 
 }  // namespace tapioca::file

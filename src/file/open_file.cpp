@@ -21,44 +21,20 @@ void raise(std::string const& path, std::string const& call, core::Failure const
     throw Raised(path, {failure.code, failure.sys_errno, failure.rank, std::move(text)});
 }
 
-target::Target* OpenFile::target()
+target::Access OpenFile::access() const
 {
-    if (!target_) {
-        target_status_ = {};  // what failed before may do now
-        auto opened = open_again();
-        if (opened) {
-            keep(std::move(*opened));
-        } else {
-            target_status_ = tl::unexpected(opened.error());
-        }
-    }
-    return target_.get();
+    return mode == Mode::read ? target::Access::read : target::Access::update;
 }
 
-void OpenFile::keep(std::unique_ptr<target::Target> target)
+void OpenFile::expect(target::Identity const& identity)
 {
-    bool const discard = settings.options.devnull.value_or(false);
-    target_ = discard ? target::discard_writes(std::move(target)) : std::move(target);
-    if (changes_) target_->tell_changes(changes_);
+    lazy_target.expect({place, access(), identity, first.host, settings.options.devnull.value_or(false)});
 }
 
 core::Status OpenFile::make_empty()
 {
     if (mode != Mode::create || session->team().rank() != 0 || std::exchange(emptied_, true)) return {};
-    return target::make_empty(target::descriptor(*target_));
-}
-
-core::Status OpenFile::close_target()
-{
-    auto status = target_ ? target_->close() : core::Status();
-    target_.reset();
-    return status;
-}
-
-void OpenFile::tell_changes(std::shared_ptr<target::Changes> changes)
-{
-    changes_ = std::move(changes);
-    if (target_) target_->tell_changes(changes_);
+    return target::make_empty(target::descriptor(*lazy_target.if_open()));
 }
 
 core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables) const

@@ -11,7 +11,7 @@
 #include "engine/planning.hpp"
 #include "engine/session.hpp"
 #include "settings/settings.hpp"
-#include "target/identity.hpp"
+#include "target/lazy_file.hpp"
 
 namespace tapioca::file {
 
@@ -36,25 +36,19 @@ public:
         Mode mode = Mode::read;
         target::Identity identity;
     } first;
-    bool recovering = false;  ///< the marker and the logs are being dealt with
+    bool recovering = false;       ///< the marker and the logs are being dealt with
+    target::LazyFile lazy_target;  ///< the file as this rank reaches it
 
-    /// This rank's descriptor, opened at the first call. Null if that failed: then target_status() tells why.
-    target::Target* target();
-    [[nodiscard]] core::Status const& target_status() const { return target_status_; }
-    /// The same without opening it. Null if it is not open.
-    [[nodiscard]] target::Target* target_if_open() const { return target_.get(); }
-    core::Status close_target();
-    /// The file once more, the one that all ranks mean: another one of that name is a failure. Local.
-    [[nodiscard]] core::Result<std::unique_ptr<target::Target>> open_again() const;
-    /// Takes what this rank has opened as its descriptor. Local.
-    void keep(std::unique_ptr<target::Target> target);
+    /// The file, opened at the first call. Null if that failed: then target_status() tells why. Local.
+    target::Target* target() { return lazy_target.get(); }
+    [[nodiscard]] core::Status const& target_status() const { return lazy_target.status(); }
+    /// What this rank does with a file that exists.
+    [[nodiscard]] target::Access access() const;
     /// What this rank must find from now on whenever it opens the file. Local.
-    void expect(target::Identity const& identity) { expected_ = identity; }
+    void expect(target::Identity const& identity);
     /// On rank 0: takes out what a file of Mode::create had in it, once. Not before all else has gone well: a file
     /// that cannot be opened for all ranks keeps its content. Local.
     core::Status make_empty();
-    /// From now on it is noted there whenever this rank is about to change the file. Null: no longer. Local.
-    void tell_changes(std::shared_ptr<target::Changes> changes);
 
     /// Plans a step for what this rank moves. The same Status on every rank. Collective.
     [[nodiscard]] core::Result<plan::Plan> plan(pattern::Variables const& variables) const;
@@ -84,11 +78,7 @@ public:
     void require_same(std::string const& call, std::string const& what, std::string const& value) const;
 
 private:
-    std::unique_ptr<target::Target> target_;
-    core::Status target_status_;
-    target::Identity expected_;
     bool emptied_ = false;
-    std::shared_ptr<target::Changes> changes_;
     unsigned const forks_ = core::forks();
 };
 

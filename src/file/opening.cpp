@@ -91,9 +91,7 @@ core::Status open_first(OpenFile& file)
     bool const wants_stripes = options.striping_unit || options.striping_factor;
     std::string note;
     if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.place, wanted);
-    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::Access::create
-                                                : file.mode == Mode::read ? target::Access::read
-                                                                          : target::Access::update);
+    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::Access::create : file.access());
     if (!opened) return tl::unexpected(opened.error());
     auto const fd = target::descriptor(**opened);
     auto storage = machine::storage_of(fd);
@@ -106,7 +104,7 @@ core::Status open_first(OpenFile& file)
     if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
     file.first.identity = *identity;
     file.expect(*identity);
-    file.keep(std::move(*opened));
+    file.lazy_target.keep(std::move(*opened));
     return {};
 }
 
@@ -194,7 +192,7 @@ namespace {
 /// False if the communicator was abandoned before: the next time it will be as new. Collective.
 bool open_on(OpenFile& file, Opening const& opening)
 {
-    auto const& [comm, options, info, kept, then] = opening;
+    auto const& [comm, options, info, kept] = opening;
     auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
     core::Result<settings::Settings> settings;
     if (comm::rank_in(comm) == 0)
@@ -236,14 +234,6 @@ bool open_on(OpenFile& file, Opening const& opening)
     require_same_file(file);
     file.require_same("open", "the list of options given in code",
                       fmt::format("[{}]", fmt::join(settings::describe({options, {}}), ", ")));
-    then();
-    bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
-    if (had_bytes || !file.session->several_nodes())  // all have it, or nobody
-        file.raise_if("open", file.session->agreement().agree(file.make_empty()));
-    // What another host has opened before may be remembered there as it was.
-    if (had_bytes && team.rank() != 0 && file.target_if_open())
-        if (auto again = file.open_again()) file.keep(std::move(*again));
-    file.session->opened();
     return true;
 }
 
@@ -255,6 +245,19 @@ void open(OpenFile& file, Opening const& opening)
         file.raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
     if (auto const* const why = comm::unfit(opening.comm)) file.raise("open", {Errc::invalid_argument, 0, -1, why});
     while (!open_on(file, opening)) {}
+}
+
+void complete(OpenFile& file)
+{
+    auto& session = *file.session;
+    bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
+    if (had_bytes || !session.several_nodes())  // all have it, or nobody
+        file.raise_if("open", session.agreement().agree(file.make_empty()));
+    // What another host has opened before may be remembered there as it was.
+    auto& lazy = file.lazy_target;
+    if (had_bytes && session.team().rank() != 0 && lazy.if_open())
+        if (auto again = lazy.open_again()) lazy.keep(std::move(*again));
+    session.opened();
 }
 
 }  // namespace tapioca::file

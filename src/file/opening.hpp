@@ -1,7 +1,6 @@
 // Opening a file: rank 0 does what must be done once and tells the others.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,13 +14,13 @@ struct Opening {
     Options const& options;
     MPI_Info info;
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
-    /// Run on every rank as soon as all have the file open, and before it is emptied: a file keeps its content if this
-    /// throws.
-    std::function<void()> then;
 };
 
-/// Opens `file`, of which path, place, mode and `recovering` are given. Throws on all ranks alike. Collective.
+/// Opens `file`, of which path, place, mode and `recovering` are given. It keeps its content until complete(): whatever
+/// else may fail is done in between. Throws on all ranks alike. Collective.
 void open(OpenFile& file, Opening const& opening);
+/// Empties a file of Mode::create; then it is open for good. Throws on all ranks alike. Collective.
+void complete(OpenFile& file);
 
 /// For a collective call before a file is open: until the ranks have agreed on settings each goes by its own time-out.
 /// The watchdog must be held for as long as the call lasts. Local.

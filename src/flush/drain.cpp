@@ -77,12 +77,7 @@ core::Status Drain::move(engine::Transfer& transfer, stage::Batch const& batch)
             return ready;
         }
         std::array<std::byte*, 1> const data = {batch.data};
-        auto const open_target = [this](core::Status& why_not) {
-            auto* const target = file_.target();
-            if (!target) why_not = file_.target_status();
-            return target;
-        };
-        transfer.start({data, 0, false, file_.storage.block_bytes, open_target}, false);
+        transfer.start({data, 0, false, file_.storage.block_bytes, &file_.lazy_target}, false);
         outcome = transfer.wait({});
     }
     account_.write.add(outcome, inside);  // its steps and bytes were counted when they went into the log

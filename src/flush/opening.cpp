@@ -251,7 +251,7 @@ void Staging::settle(core::Descriptor marker)
         else
             marker_ = std::move(marker);
     }
-    file_.tell_changes(stage_.writer().changes());
+    file_.lazy_target.tell_changes(stage_.writer().changes());
     launch_agent();
     meet_neighbours();
     (void)rest();
@@ -294,7 +294,7 @@ void Staging::launch_agent()
     stage_.taint();
     auto const& team = file_.session->team();
     if (team.node_rank() != 0) return;
-    auto target = file_.open_again();
+    auto target = file_.lazy_target.open_again();
     if (!target) return;
     (*target)->tell_changes(stage_.writer().changes());
     stage::Agent::Wish agent;

@@ -57,7 +57,7 @@ Staging::Staging(file::OpenFile& file, report::Account& account, stage::Stage st
 
 Staging::~Staging()
 {
-    file_.tell_changes(nullptr);  // the note is in the log
+    file_.lazy_target.tell_changes(nullptr);  // the note is in the log
     --open_files;
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
@@ -67,7 +67,7 @@ Staging::~Staging()
 core::Status Staging::rest()
 {
     constexpr int few = 8;
-    return open_files > few ? file_.close_target() : core::Status();
+    return open_files > few ? file_.lazy_target.close() : core::Status();
 }
 
 /// Notes that all logs may be forgotten. Collective.

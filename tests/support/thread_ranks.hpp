@@ -136,6 +136,26 @@ private:
     }
 };
 
+/// A target that is somebody else's.
+class Borrowed final : public target::Target {
+public:
+    explicit Borrowed(target::Target& lender) : lender_(lender) {}
+    core::Status write(std::int64_t offset, std::span<iovec> vectors) override
+    {
+        return lender_.write(offset, vectors);
+    }
+    core::Result<std::uint64_t> read(std::int64_t offset, std::span<iovec> vectors) override
+    {
+        return lender_.read(offset, vectors);
+    }
+    core::Status sync() override { return lender_.sync(); }
+    core::Result<std::uint64_t> size() override { return lender_.size(); }
+    core::Status close() override { return {}; }
+
+private:
+    target::Target& lender_;
+};
+
 /// One rank: its exchange, its drain thread and where its tickets stand.
 class Seat {
 public:
@@ -183,7 +203,8 @@ public:
             context.target = target;
             context.target_status = target_status;
         }
-        context.open_target = [target](core::Status&) { return target; };
+        if (target) lazy_target_.keep(std::make_unique<Borrowed>(*target));
+        context.lazy_target = &lazy_target_;
         tickets.pass(context.schedule, scene.writing || route.networked());
         return engine::start(std::move(context));
     }
@@ -217,6 +238,7 @@ private:
     int rank_;
     int number_;
     std::unique_ptr<engine::Site> site_;
+    target::LazyFile lazy_target_;
 };
 
 /// Runs `body(seat, rank)` on a thread for each rank, with buffers large enough for all `scenes`.

@@ -1,0 +1,63 @@
+#include "target/lazy_file.hpp"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/host.hpp"
+
+namespace tapioca::target {
+
+Target* LazyFile::get()
+{
+    if (target_) return target_.get();
+    auto opened = open_again();  // what failed before may do now
+    if (opened)
+        keep(std::move(*opened));
+    else
+        status_ = tl::unexpected(opened.error());
+    return target_.get();
+}
+
+void LazyFile::keep(std::unique_ptr<Target> target)
+{
+    status_ = {};
+    target_ = expected_.discard ? discard_writes(std::move(target)) : std::move(target);
+    if (changes_) target_->tell_changes(changes_);
+}
+
+core::Status LazyFile::close()
+{
+    auto status = target_ ? target_->close() : core::Status();
+    target_.reset();
+    return status;
+}
+
+void LazyFile::tell_changes(std::shared_ptr<Changes> changes)
+{
+    changes_ = std::move(changes);
+    if (target_) target_->tell_changes(changes_);
+}
+
+core::Result<std::unique_ptr<Target>> LazyFile::open_again() const
+{
+    auto opened = open_file(expected_.path, expected_.access);
+    if (!opened) {
+        if (opened.error().code == Errc::not_found)
+            opened.error().text += fmt::format(
+                " on {}; the file that rank 0 has open on {} was removed or renamed: close it "
+                "and open it anew",
+                core::host_name(), expected_.host);
+        return opened;
+    }
+    auto const identity = identity_of(descriptor(**opened));
+    if (!identity) return tl::unexpected(identity.error());
+    if (!identity->same_inode(expected_.identity))
+        return core::fail(Errc::mismatch,
+                          fmt::format("{} finds another file under this name than rank 0 opened on {}: the file was "
+                                      "replaced while it was open; close it and open it anew",
+                                      core::host_name(), expected_.host));
+    return opened;
+}
+
+}  // namespace tapioca::target
