@@ -1,38 +1,37 @@
 #include "mpiio/beside.hpp"
 
-#include "mpiio/handle.hpp"
+#include "mpiio/program_file.hpp"
+#include "mpiio/staged.hpp"
 #include "mpiio/table.hpp"
 
 namespace tapioca::mpiio {
 
-std::shared_ptr<Staged> log_beside(Handle const& handle)
+std::shared_ptr<Staged> log_beside(ProgramFile const& program)
 {
-    auto const& opened = handle.opened();
-    if (!any_logs() || !opened.alone() || handle.has_log() || handle.is_atomic() || !handle.view().fits_log() ||
+    auto const& opened = program.opened;
+    if (!any_logs() || !opened.alone() || program.has_log || program.atomic || !program.view.fits_log() ||
         !opened.which)
         return nullptr;
-    for (auto const& log : logs_of(*opened.which, &handle))
+    for (auto const& log : logs_of(*opened.which, &opened))
         if (log->takes_writes()) return log;
     return nullptr;
 }
 
-int hand_over_beside(Handle const& handle, Direction direction, bool durable)
+int hand_over_beside(Opened const& opened, Direction direction, bool durable)
 {
-    auto const& which = handle.opened().which;
-    if (!any_logs() || !which) return MPI_SUCCESS;
+    if (!any_logs() || !opened.which) return MPI_SUCCESS;
     int error = MPI_SUCCESS;
-    for (auto const& log : logs_of(*which, &handle)) {
+    for (auto const& log : logs_of(*opened.which, &opened)) {
         auto const its = log->hand_over_own(direction, durable);
         if (error == MPI_SUCCESS) error = its;
     }
     return error;
 }
 
-void touch_logs(Handle const& handle)
+void passed_by(Opened const& opened, Direction direction)
 {
-    auto const& which = handle.opened().which;
-    if (!any_logs() || !which) return;
-    for (auto const& log : logs_of(*which, nullptr)) log->touch();
+    if (direction != Direction::write || !any_logs() || !opened.which) return;
+    for (auto const& log : logs_of(*opened.which, nullptr)) log->touch();
 }
 
 }  // namespace tapioca::mpiio

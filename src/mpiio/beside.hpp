@@ -4,21 +4,23 @@
 
 #include <memory>
 
+#include "mpiio/opened.hpp"
 #include "mpiio/request.hpp"
 
 namespace tapioca::mpiio {
 
-class Handle;
+struct ProgramFile;
 class Staged;
 
 /// Where this handle has no log and is that of this rank alone: the log of another one in which its accesses can be put
 /// in order among what the ranks have logged. Else, or if there is none, null. Local.
-std::shared_ptr<Staged> log_beside(Handle const& handle);
+std::shared_ptr<Staged> log_beside(ProgramFile const& program);
 
 /// Brings what is in the logs of other handles into the file. Local. An MPI error class.
-int hand_over_beside(Handle const& handle, Direction direction, bool durable);
+int hand_over_beside(Opened const& opened, Direction direction, bool durable);
 
-/// The file has been written to past all of its logs, just now: they say until when. Local.
-void touch_logs(Handle const& handle);
+/// The MPI library, or the engine, has done something with the file past this process's logs of it, just now: where
+/// that was a write, they say until when. Local.
+void passed_by(Opened const& opened, Direction direction);
 
 }  // namespace tapioca::mpiio

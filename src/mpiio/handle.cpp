@@ -1,13 +1,11 @@
 #include "mpiio/handle.hpp"
 
-#include <exception>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "comm/team.hpp"
 #include "mpiio/account.hpp"
-#include "mpiio/beside.hpp"
 #include "mpiio/environment.hpp"
 #include "mpiio/error_class.hpp"
 #include "mpiio/opening.hpp"
@@ -20,111 +18,121 @@
 namespace tapioca::mpiio {
 
 Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode, MPI_Info info)
-    : opened_(file, comm, name, amode), hints_(info)
+    : hints_(info), program_(Opened(file, comm, name, amode))
 {
     auto const settings = environment();
     if (settings && settings->options.report) (void)report::report_place(*settings->options.report);
-    refusal_ = hints_.refuse() ? "the hint tapioca=false" : opened_.refusal;
+    refusal_ = hints_.refuse() ? "the hint tapioca=false" : opened().refusal;
     watch("open");
     channels_ = Channels::of(comm);
     channels_->keep(watchdog_);
-    channel_ = channels_->take(comm);
+    program_.channel = channels_->take(comm);
 }
 
+/// This rank may wait for others in `call`, of MPI_File_... Local.
 void Handle::watch(char const* call)
 {
     if (steps_.is_open()) return steps_.file().watch(call);
     auto const settings = environment();
     auto const seconds = settings ? settings->options.timeout : std::nullopt;
     watchdog_ =
-        comm::watch({seconds.value_or(settings::default_timeout), opened_.rank, opened_.ranks, call, &opened_.path});
+        comm::watch({seconds.value_or(settings::default_timeout), opened().rank, opened().ranks, call, &opened().path});
 }
 
 void Handle::start()
 {
-    bool const ours = opened_.which && !logs_of(*opened_.which, this).empty();
-    if (opened_.first() && !opened_.read_only() && !ours && stage::has_marker(opened_.path) &&
-        !stage::clear_flushed(opened_.path))
-        go_past_marker(opened_, "tapioca: " + stage::what_to_do(opened_.path));
+    bool const ours = opened().which && !logs_of(*opened().which, &opened()).empty();
+    if (opened().first() && !opened().read_only() && !ours && stage::has_marker(opened().path) &&
+        !stage::clear_flushed(opened().path))
+        go_past_marker(opened(), "tapioca: " + stage::what_to_do(opened().path));
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
-    if (!opened_.alone()) (void)hand_over(Direction::read);  // the ranks of a second handle find all they have staged
+    if (!opened().alone()) (void)hand_over(Direction::read);  // the ranks of a second handle find all they have staged
     if (!agree_to_serve()) return;
-    if (may_stage(opened_, wished_))
-        (void)open_engine();
+    if (may_stage(opened(), wished_))
+        open_engine();
     else
-        tell_unstaged(opened_);
+        tell_unstaged(opened());
 }
 
 /// Whether no rank wants the file left alone; asked once. Collective.
 bool Handle::agree_to_serve()
 {
-    if (agreed_) return off_.empty();
+    if (agreed_) return program_.off.empty();
     agreed_ = true;
     enum : unsigned { refused = 1, staged = 2, wished = 4 };
     unsigned all = 0;
     if (!refusal_.empty()) all |= refused;
     if (hints_.has("tapioca_stage")) all |= wished;
-    if (any_logs() && opened_.which && !logs_of(*opened_.which, this).empty()) all |= staged;
-    channels_->connect(*channel_);
-    all = comm::unite(channel_->comm.get(), all, "the other ranks' first access");
+    if (any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty()) all |= staged;
+    channels_->connect(*program_.channel);
+    all = comm::unite(program_.channel->comm.get(), all, "the other ranks' first access");
     wished_ = (all & wished) != 0;
     if (all & refused)
-        off_ = refusal_.empty() ? "another rank's wish" : refusal_;
+        program_.off = refusal_.empty() ? "another rank's wish" : refusal_;
     else if (all & staged)
-        off_ = "staged through another handle";
-    return off_.empty();
+        program_.off = "staged through another handle";
+    return program_.off.empty();
 }
 
-/// Opens the file for the engine on all ranks, the same that the MPI library has open. Collective.
-bool Handle::open_engine()
+/// Opens the file for the engine on all ranks, the same that the MPI library has open, or gives it up. Collective.
+void Handle::open_engine()
 {
     try {
-        steps_.open(open_file(opened_, hints_, *channel_, may_stage(opened_, wished_)));
+        steps_.open(open_file(opened(), hints_, *program_.channel, may_stage(opened(), wished_)));
     } catch (Error const& error) {
         if (error.code() == Errc::setting) tell_left_alone(error.what());
-        if (error.code() == Errc::invalid_state) go_past_marker(opened_, error.what());
-        give_up(error.what());
-        return false;
+        if (error.code() == Errc::invalid_state) go_past_marker(opened(), error.what());
+        return give_up(error.what());
     }
-    has_new_hints_ = false;
+    program_.has_new_hints = false;
     auto const& file = steps_.file();
     if (file.staging) staged_.open();
     if (!file.storage.coherent)  // one node's ranks could share it, several could not
         give_up(fmt::format("file system {}", file.storage.name));
     else if (has_log() && !staged_.identify())
         give_up(Steps::gone);
-    return off_.empty();
 }
 
-/// Collective. Who uses the log through another handle waits for its end, and then finds everything in the file.
+/// Closes the file for the engine; what went wrong is told by close(). Collective. Who uses the log through another
+/// handle waits for its end, and then finds everything in the file.
 void Handle::close_engine()
 {
     if (!steps_.is_open()) return;
-    add_calls(steps_.file(), calls_);
+    add_calls(steps_.file(), calls());
     auto const error = has_log() ? staged_.close() : steps_.close();
     if (error && late_ == MPI_SUCCESS) late_ = class_of(*error);
 }
 
-int Handle::reopen_engine()
-{
-    close_engine();
-    (void)open_engine();
-    return std::exchange(late_, MPI_SUCCESS);
-}
-
+/// The file is left to the MPI library from now on. Collective.
 void Handle::give_up(std::string const& why)
 {
-    off_ = why;
+    program_.off = why;
     close_engine();
 }
 
+/// The service tries; what all ranks have to do before it can try again is done here.
 Outcome Handle::serve(Request const& request)
 {
     Within const within;
-    watch(name(request.call).data());
-    return service().serve(request);
+    int late = MPI_SUCCESS;  // what went wrong on this rank alone before it joined the others
+    while (true) {
+        watch(name(request.call).data());
+        auto [outcome, next, why] = service().serve(request);
+        if (late == MPI_SUCCESS) late = outcome.late;
+        switch (next) {
+        case Attempt::Next::nothing: break;
+        case Attempt::Next::open:
+            if (agree_to_serve()) open_engine();
+            continue;
+        case Attempt::Next::reopen: close_engine(); continue;
+        case Attempt::Next::give_up: give_up(why); calls().passed(request.call, why);
+        }
+        if (outcome.served && outcome.error == MPI_SUCCESS) outcome.error = late;
+        outcome.late = outcome.served ? MPI_SUCCESS : late;
+        return outcome;
+    }
 }
 
 Outcome Handle::serve_alone(Request const& request)
@@ -142,58 +150,29 @@ int Handle::flush(bool durable)
 int Handle::settle()
 {
     Within const within;
-    return service().settle();
-}
-
-void Handle::passed_by(Direction direction) const
-{
-    if (direction == Direction::write) touch_logs(*this);
+    auto const attempt = service().settle();
+    if (attempt.next == Attempt::Next::nothing) return attempt.outcome.error;
+    close_engine();
+    open_engine();
+    return std::exchange(late_, MPI_SUCCESS);
 }
 
 void Handle::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
-    view_.set(displacement, etype, filetype, representation);
+    program_.view.set(displacement, etype, filetype, representation);
 }
 
 void Handle::set_info(MPI_Info info)
 {
-    if (!off_.empty() || info == MPI_INFO_NULL) return;
-    if (hints_.add(info)) has_new_hints_ = true;
+    if (!program_.off.empty() || info == MPI_INFO_NULL) return;
+    if (hints_.add(info)) program_.has_new_hints = true;
 }
 
 void Handle::add_hints(MPI_Info info) const
 {
-    bool const serves = off_.empty() && refusal_.empty();
+    bool const serves = program_.off.empty() && refusal_.empty();
     PMPI_Info_set(info, "tapioca", serves ? "true" : "false");
     if (serves) hints_.describe(info);
-}
-
-std::string Handle::obstacle_of(Direction direction) const
-{
-    if (atomic_) return "atomic mode";
-    if (!view_.obstacle().empty()) return view_.obstacle();
-    if (direction == Direction::write && opened_.read_only()) return "writing to a file opened for reading";
-    if (direction == Direction::read && (opened_.amode & MPI_MODE_WRONLY))
-        return "reading from a file opened for writing";
-    return {};
-}
-
-Part Handle::look_at(Request const& request) const
-try {
-    auto why = obstacle_of(request.direction);
-    if (why.empty()) return mpiio::look_at(request, view_, opened_.handle, channel_->comm.get());
-    Part part;
-    part.obstacle = std::move(why);
-    return part;
-} catch (std::exception const& error) {  // no memory, most likely: the others must hear of it
-    Part part;
-    part.obstacle = error.what();
-    return part;
-}
-
-void Handle::move_pointer(Request const& request, Part const& part) const
-{
-    if (!request.offset && part.bytes > 0) PMPI_File_seek(opened_.handle, part.next(view_.etype_bytes()), MPI_SEEK_SET);
 }
 
 int Handle::close()
@@ -207,8 +186,8 @@ int Handle::close()
     }
     // One that was never accessed collectively, or left to the MPI library, has rank 0's account.
     auto const settings = hints_.settings();
-    if (opened_.first() && settings && settings->options.report)
-        report_calls(*settings->options.report, opened_.path, off_, calls_);
+    if (opened().first() && settings && settings->options.report)
+        report_calls(*settings->options.report, opened().path, program_.off, calls());
     return late_;
 }
 

@@ -3,8 +3,9 @@
 #include <vector>
 
 #include "mpiio/error_class.hpp"
-#include "mpiio/handle.hpp"
 #include "mpiio/originals.hpp"
+#include "mpiio/program_file.hpp"
+#include "mpiio/staged.hpp"
 
 namespace tapioca::mpiio {
 
@@ -41,12 +42,12 @@ try {
 
 /// A write through this log's own handle or, if it is independent, another one of the file. What comes through another
 /// one is in the file at once. Local. @pre the log is there, and locked
-Outcome Staged::write(Handle& through, Request const& request, bool collective)
+Outcome Staged::write(ProgramFile& through, Request const& request, bool collective)
 {
-    auto part = through.look_at(request);
+    auto part = look_at(through, request);
     auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
     if (!part.obstacle.empty()) {
-        through.calls().passed(request.call, part.obstacle);
+        through.calls.passed(request.call, part.obstacle);
         auto const status = staging().hand_over(stage::Stage::Next::write, false);
         if (!status && collective) staging().note_failure(status);
         if (!status) return {true, class_of(status), 0};
@@ -62,8 +63,8 @@ Outcome Staged::write(Handle& through, Request const& request, bool collective)
         auto const status = at_once ? staging().write_through(write, siblings_) : staging().write(write);
         if (!status) outcome = {true, class_of(status), 0};
     }
-    through.calls().served(request.call);
-    through.move_pointer(request, part);
+    through.calls.served(request.call);
+    move_pointer(through, request, part);
     return outcome;
 }
 
@@ -74,7 +75,7 @@ Outcome Staged::write_past_the_log(Request const& request, Part const& part)
     // Else older bytes of another rank could be drained or handed over before these are read back.
     stage::Lock const lock(staging().stage().writer().place().directory);
     MPI_Status status = {};
-    Outcome outcome{true, write_alone(handle_.opened().handle, request, &status), 0, true};
+    Outcome outcome{true, write_alone(program_.opened.handle, request, &status), 0, true};
     if (outcome.error != MPI_SUCCESS) return outcome;
     MPI_Count bytes = 0;
     PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);

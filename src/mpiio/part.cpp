@@ -1,9 +1,12 @@
 #include "mpiio/part.hpp"
 
+#include <exception>
 #include <new>
+#include <utility>
 
 #include "mpiio/datatype.hpp"
 #include "mpiio/device_memory.hpp"
+#include "mpiio/program_file.hpp"
 
 namespace tapioca::mpiio {
 
@@ -19,19 +22,19 @@ bool is_committed(MPI_Datatype type, MPI_Comm comm)
     return PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
-}  // namespace
-
-void Part::pack(Request const& request) const
+/// Why no request can be served, whatever its arguments are; nothing if there is no such reason.
+std::string obstacle_of(ProgramFile const& program, Direction direction)
 {
-    if (packed) pattern::pack(memory, static_cast<std::byte const*>(request.buffer), 0, bytes, data);
+    if (program.atomic) return "atomic mode";
+    if (!program.view.obstacle().empty()) return program.view.obstacle();
+    if (direction == Direction::write && program.opened.read_only()) return "writing to a file opened for reading";
+    if (direction == Direction::read && (program.opened.amode & MPI_MODE_WRONLY))
+        return "reading from a file opened for writing";
+    return {};
 }
 
-void Part::unpack(Request const& request, std::int64_t count) const
-{
-    if (packed) pattern::unpack(memory, static_cast<std::byte*>(request.buffer), 0, count, data);
-}
-
-Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm comm)
+/// `comm`: the file's channel's, or none if it has not got one yet. Throws if there is no memory for it.
+Part part_of(Request const& request, View const& view, MPI_File handle, MPI_Comm comm)
 {
     Part part;
     auto const cannot = [&part](std::string why) {
@@ -71,6 +74,37 @@ Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm
     if (!part.packed) return cannot("no memory to pack the data"), std::move(part);
     part.data = part.packed.get();
     return part;
+}
+
+}  // namespace
+
+void Part::pack(Request const& request) const
+{
+    if (packed) pattern::pack(memory, static_cast<std::byte const*>(request.buffer), 0, bytes, data);
+}
+
+void Part::unpack(Request const& request, std::int64_t count) const
+{
+    if (packed) pattern::unpack(memory, static_cast<std::byte*>(request.buffer), 0, count, data);
+}
+
+Part look_at(ProgramFile const& program, Request const& request)
+try {
+    auto why = obstacle_of(program, request.direction);
+    if (why.empty()) return part_of(request, program.view, program.opened.handle, program.channel->comm.get());
+    Part part;
+    part.obstacle = std::move(why);
+    return part;
+} catch (std::exception const& error) {  // no memory, most likely: the others must hear of it
+    Part part;
+    part.obstacle = error.what();
+    return part;
+}
+
+void move_pointer(ProgramFile const& program, Request const& request, Part const& part)
+{
+    if (request.offset || part.bytes == 0) return;
+    PMPI_File_seek(program.opened.handle, part.next(program.view.etype_bytes()), MPI_SEEK_SET);
 }
 
 }  // namespace tapioca::mpiio

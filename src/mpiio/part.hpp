@@ -9,10 +9,11 @@
 #include <string>
 
 #include "mpiio/request.hpp"
-#include "mpiio/view.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
+
+struct ProgramFile;
 
 struct Part {
     std::string obstacle;  ///< why this rank cannot take part
@@ -32,8 +33,10 @@ struct Part {
     [[nodiscard]] MPI_Offset next(std::int64_t etype_bytes) const { return offset + bytes / etype_bytes; }
 };
 
-/// Whatever is wrong with the arguments is left for the MPI library to say. `comm`: the file's channel's, or none if it
-/// has not got one yet. Local. Throws if there is no memory for it.
-Part look_at(Request const& request, View const& view, MPI_File handle, MPI_Comm comm);
+/// This rank's part in a request. Whatever is wrong with the arguments is left for the MPI library to say. Local.
+Part look_at(ProgramFile const& program, Request const& request);
+
+/// A request has been served: moves the individual pointer, if it was at that. Local.
+void move_pointer(ProgramFile const& program, Request const& request, Part const& part);
 
 }  // namespace tapioca::mpiio

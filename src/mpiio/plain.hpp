@@ -5,25 +5,25 @@
 
 namespace tapioca::mpiio {
 
-class Handle;
+struct ProgramFile;
 class Steps;
 
 class Plain final : public Service {
 public:
-    Plain(Handle& handle, Steps& steps) : handle_(handle), steps_(steps) {}
+    Plain(ProgramFile& program, Steps& steps) : program_(program), steps_(steps) {}
 
-    Outcome serve(Request const& request) override;
+    Attempt serve(Request const& request) override;
     Outcome serve_alone(Request const& request) override;
     int hand_over(Direction direction, bool durable) override;
     int flush(bool durable) override { return hand_over(Direction::write, durable); }
-    int settle() override { return MPI_SUCCESS; }  // at the next access
+    Attempt settle() override { return {}; }  // at the next access
     [[nodiscard]] bool takes_writes() const override { return false; }
     [[nodiscard]] std::int64_t end() override { return 0; }
 
 private:
-    Outcome serve_together(Request const& request);
+    Attempt serve_together(Request const& request);
 
-    Handle& handle_;
+    ProgramFile& program_;
     Steps& steps_;
 };
 

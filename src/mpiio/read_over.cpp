@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "mpiio/error_class.hpp"
-#include "mpiio/handle.hpp"
+#include "mpiio/program_file.hpp"
+#include "mpiio/staged.hpp"
 
 namespace tapioca::mpiio {
 
@@ -105,25 +106,25 @@ bool Staged::concerns(Part const& part)
 
 /// An independent read through this log's own handle or another one of the file: passed on, unless a log of this node
 /// has to do with it. Local. @pre the log is there, and locked
-Outcome Staged::read_over(Handle& through, Request const& request)
+Outcome Staged::read_over(ProgramFile& through, Request const& request)
 {
-    auto part = through.look_at(request);
+    auto part = look_at(through, request);
     auto const found = concerns(part) ? variable_of(part) : std::nullopt;
     if (!found && !part.obstacle.empty()) {
-        through.calls().passed(request.call, part.obstacle);
+        through.calls.passed(request.call, part.obstacle);
         auto const status = staging().hand_over(stage::Stage::Next::read, false);
         return {!status, class_of(status), 0};
     }
     if (!found) {
-        through.calls().passed(request.call);
+        through.calls.passed(request.call);
         return {};
     }
     try {
         auto const read = read_pieces(*found, part);
         if (!read) return {true, class_of(read.error()), 0};
         part.unpack(request, *read);
-        through.calls().served(request.call);
-        through.move_pointer(request, part);
+        through.calls.served(request.call);
+        move_pointer(through, request, part);
         return {true, MPI_SUCCESS, *read};
     } catch (std::exception const&) {
         return {true, MPI_ERR_NO_MEM, 0};

@@ -14,7 +14,7 @@ public:
     virtual ~Service() = default;
 
     /// A collective access. Collective, but where takes_writes() writes are local.
-    virtual Outcome serve(Request const& request) = 0;
+    virtual Attempt serve(Request const& request) = 0;
     /// An independent access. Local.
     virtual Outcome serve_alone(Request const& request) = 0;
     /// The MPI library, or the engine, is about to do something with the file past this process's logs of it: brings
@@ -22,8 +22,8 @@ public:
     virtual int hand_over(Direction direction, bool durable) = 0;
     /// A collective call that the MPI library does is about to begin: brings everything into the file. Collective.
     virtual int flush(bool durable) = 0;
-    /// View or hints may have changed, here or elsewhere. Collective.
-    virtual int settle() = 0;
+    /// View or hints may have changed, here or elsewhere. Collective. `next` is nothing or reopen.
+    virtual Attempt settle() = 0;
     /// Whether writes go to a log now. The same on all ranks; any thread.
     [[nodiscard]] virtual bool takes_writes() const = 0;
     /// Where the furthest byte in this rank's log ends. Local.

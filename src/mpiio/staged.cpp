@@ -8,8 +8,9 @@
 
 #include "mpiio/beside.hpp"
 #include "mpiio/error_class.hpp"
-#include "mpiio/handle.hpp"
 #include "mpiio/originals.hpp"
+#include "mpiio/program_file.hpp"
+#include "mpiio/steps.hpp"
 #include "mpiio/table.hpp"
 #include "mpiio/tell.hpp"
 
@@ -28,19 +29,19 @@ flush::Staging& Staged::staging() const
 
 bool Staged::takes_writes() const
 {
-    return open_ && views_fit_ && !handle_.is_atomic();
+    return program_.has_log && views_fit_ && !program_.atomic;
 }
 
 void Staged::open()
 {
-    open_ = true;
+    program_.has_log = true;
     overdue_ = false;
     count_log();
 }
 
 bool Staged::identify()
 {
-    std::int64_t fits = handle_.view().fits_log() ? 1 : 0;
+    std::int64_t fits = program_.view.fits_log() ? 1 : 0;
     bool const same = steps_.identify(fits);
     views_fit_ = fits == 1;
     return same;
@@ -51,67 +52,66 @@ std::optional<Error> Staged::close()
     std::lock_guard const lock(mutex_);
     auto error = steps_.close();
     if (error) tell_once(error->what());
-    open_ = false;
+    program_.has_log = false;
     discount_log();
     return error;
 }
 
 void Staged::tell_once(std::string const& line)
 {
-    if (handle_.opened().first() && !std::exchange(told_, true)) tell(line);
+    if (program_.opened.first() && !std::exchange(told_, true)) tell(line);
 }
 
 void Staged::tell_unclosed()
 {
-    tell_once("tapioca: " + flush::never_closed(handle_.opened().path));
+    tell_once("tapioca: " + flush::never_closed(program_.opened.path));
 }
 
 /// A flush has failed.
 int Staged::failed(core::Failure const& failure)
 {
-    tell_once(fmt::format("tapioca: {}: {}", handle_.opened().path, failure.text));
+    tell_once(fmt::format("tapioca: {}: {}", program_.opened.path, failure.text));
     return class_of(failure);
 }
 
-Outcome Staged::serve(Request const& request)
+Attempt Staged::serve(Request const& request)
 {
     if (takes_writes()) {
         {
             std::lock_guard const lock(mutex_);
             staging().advance();
-            if (request.direction == Direction::write) return write(handle_, request, true);
+            if (request.direction == Direction::write) return {write(program_, request, true)};
         }
-        if (int const error = flush_before(request); error != MPI_SUCCESS) return {true, error, 0};
+        if (int const error = flush_before(request); error != MPI_SUCCESS) return {{true, error, 0}};
     } else if (overdue_) {
-        if (int const error = flush(false); error != MPI_SUCCESS) return {true, error, 0};
+        if (int const error = flush(false); error != MPI_SUCCESS) return {{true, error, 0}};
     }
-    if (auto const outcome = steps_.serve(request)) return *outcome;
-    // The hints have changed.
-    if (int const error = flush(false); error != MPI_SUCCESS) return {true, error, 0};
-    handle_.close_engine();
-    return handle_.serve(request);
+    auto attempt = steps_.serve(request);
+    if (attempt.next != Attempt::Next::reopen) return attempt;
+    if (int const error = flush(false); error != MPI_SUCCESS) return {{true, error, 0}};
+    return attempt;
 }
 
 Outcome Staged::serve_alone(Request const& request)
 {
-    if (auto const outcome = serve_through(handle_, request)) return *outcome;
-    handle_.calls().passed(request.call);
+    if (auto const outcome = serve_through(program_, request)) return *outcome;
+    program_.calls.passed(request.call);
     auto const error = hand_over(request.direction, false);
     return {error != MPI_SUCCESS, error, 0};
 }
 
-std::optional<Outcome> Staged::serve_through(Handle& handle, Request const& request)
+std::optional<Outcome> Staged::serve_through(ProgramFile& through, Request const& request)
 {
     if (!takes_writes()) return std::nullopt;
     std::lock_guard const lock(mutex_);
     if (!takes_writes()) return std::nullopt;
-    return request.direction == Direction::write ? write(handle, request, false) : read_over(handle, request);
+    return request.direction == Direction::write ? write(through, request, false) : read_over(through, request);
 }
 
 /// Before a collective read. Collective.
 int Staged::flush_before(Request const& request)
 {
-    auto const part = handle_.look_at(request);
+    auto const part = look_at(program_, request);
     bool const reads = part.obstacle.empty() && part.bytes > 0;
     std::lock_guard const lock(mutex_);
     auto const status =
@@ -123,7 +123,7 @@ int Staged::hand_over_own(Direction direction, bool durable)
 {
     Within const within;
     std::lock_guard const lock(mutex_);
-    if (!open_) return MPI_SUCCESS;
+    if (!program_.has_log) return MPI_SUCCESS;
     auto const next = direction == Direction::write ? stage::Stage::Next::write : stage::Stage::Next::read;
     return class_of(staging().hand_over(next, durable));
 }
@@ -131,19 +131,19 @@ int Staged::hand_over_own(Direction direction, bool durable)
 int Staged::hand_over(Direction direction, bool durable)
 {
     auto const own = hand_over_own(direction, durable);
-    auto const others = hand_over_beside(handle_, direction, durable);
+    auto const others = hand_over_beside(program_.opened, direction, durable);
     return own != MPI_SUCCESS ? own : others;
 }
 
 void Staged::touch()
 {
     std::lock_guard const lock(mutex_);
-    if (open_) staging().touch();
+    if (program_.has_log) staging().touch();
 }
 
 int Staged::flush(bool durable)
 {
-    handle_.watch("sync");
+    file().watch("sync");
     std::lock_guard const lock(mutex_);
     staging().advance();
     auto const status = staging().flush(durable);
@@ -152,21 +152,21 @@ int Staged::flush(bool durable)
     return status ? MPI_SUCCESS : failed(status.error());
 }
 
-int Staged::settle()
+Attempt Staged::settle()
 {
-    handle_.watch("set_view");
-    std::array<std::int64_t, 2> values = {handle_.view().fits_log() ? 1 : 0, handle_.has_new_hints() ? 0 : 1};
+    file().watch("set_view");
+    std::array<std::int64_t, 2> values = {program_.view.fits_log() ? 1 : 0, program_.has_new_hints ? 0 : 1};
     {
         std::lock_guard const lock(mutex_);
         staging().advance();
-        if (!file().session->agreement().least(values)) return MPI_ERR_OTHER;
+        if (!file().session->agreement().least(values)) return {{true, MPI_ERR_OTHER, 0}};
     }
     views_fit_ = values[0] == 1;
     bool const same_hints = values[1] == 1;
-    if (views_fit_ && same_hints) return MPI_SUCCESS;
+    if (views_fit_ && same_hints) return {};
     // What is in the log stays there if this fails, and so does the log: see overdue_.
-    if (int const error = flush(false); error != MPI_SUCCESS) return error;
-    return same_hints ? MPI_SUCCESS : handle_.reopen_engine();
+    if (int const error = flush(false); error != MPI_SUCCESS) return {{true, error, 0}};
+    return {.next = same_hints ? Attempt::Next::nothing : Attempt::Next::reopen};
 }
 
 std::int64_t Staged::end()

@@ -15,15 +15,13 @@
 
 namespace tapioca::mpiio {
 
-class Handle;
+struct ProgramFile;
 class Steps;
 
 class Staged final : public Service {
 public:
-    Staged(Handle& handle, Steps& steps) : handle_(handle), steps_(steps) {}
+    Staged(ProgramFile& program, Steps& steps) : program_(program), steps_(steps) {}
 
-    /// Whether there is a log. The same on all ranks; any thread.
-    [[nodiscard]] bool is_open() const { return open_; }
     /// The engine has opened the file with a log. Local.
     void open();
     /// Whether all ranks have opened the same file; and learns whether all ranks' views can be logged. Collective.
@@ -31,19 +29,20 @@ public:
     /// Flushes the log and closes the file for the engine. Collective. What went wrong, if anything did.
     std::optional<Error> close();
 
-    Outcome serve(Request const& request) override;
+    Attempt serve(Request const& request) override;
     Outcome serve_alone(Request const& request) override;
     int hand_over(Direction direction, bool durable) override;
     int flush(bool durable) override;
-    int settle() override;
+    Attempt settle() override;
     [[nodiscard]] bool takes_writes() const override;
     [[nodiscard]] std::int64_t end() override;
 
     // For other handles of the file, and their threads. Local.
 
-    /// An independent access through `handle`, this log's own or another one, which is served or to be passed on. None
-    /// if the log takes no writes any more: another thread has closed it just now, or changed its mode.
-    std::optional<Outcome> serve_through(Handle& handle, Request const& request);
+    /// An independent access through the handle that `through` is of, this log's own or another one, which is served or
+    /// to be passed on. None if the log takes no writes any more: another thread has closed it just now, or changed its
+    /// mode.
+    std::optional<Outcome> serve_through(ProgramFile& through, Request const& request);
     /// Brings what this rank has in this log into the file.
     int hand_over_own(Direction direction, bool durable);
     /// The file has been written to past the log, just now.
@@ -56,10 +55,10 @@ public:
 private:
     [[nodiscard]] declared::FileState& file() const;
     [[nodiscard]] flush::Staging& staging() const;
-    Outcome write(Handle& through, Request const& request, bool collective);
+    Outcome write(ProgramFile& through, Request const& request, bool collective);
     Outcome write_past_the_log(Request const& request, Part const& part);
     int enter(pattern::Access const& access);
-    Outcome read_over(Handle& through, Request const& request);
+    Outcome read_over(ProgramFile& through, Request const& request);
     core::Result<std::int64_t> read_pieces(Recent::Found const& found, Part const& part);
     [[nodiscard]] bool concerns(Part const& part);
     [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
@@ -67,10 +66,9 @@ private:
     int failed(core::Failure const& failure);
     void tell_once(std::string const& line);
 
-    Handle& handle_;
+    ProgramFile& program_;  ///< while its has_log is true and mutex_ is held, there is a log
     Steps& steps_;
     mutable std::mutex mutex_;             ///< held while the log is used, and while it is closed
-    std::atomic<bool> open_ = false;       ///< while it is true and mutex_ is held, there is a log
     std::atomic<bool> siblings_ = false;   ///< this process has another handle of the file
     std::atomic<bool> views_fit_ = false;  ///< all ranks' views can be logged
     bool overdue_ = false;                 ///< a flush has failed, on all ranks

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "mpiio/error_class.hpp"
-#include "mpiio/handle.hpp"
+#include "mpiio/program_file.hpp"
 
 namespace tapioca::mpiio {
 
@@ -16,6 +16,7 @@ namespace tapioca::mpiio {
 struct Steps::Decision {
     bool served = false;
     bool reopen = false;               ///< somebody has new hints
+    bool give_up = false;              ///< the ranks have opened different files, or none
     bool empty = false;                ///< nobody moves anything
     std::optional<std::size_t> known;  ///< a plan that fits
     std::int64_t shift = 0;            ///< by which the plan is to be moved
@@ -63,25 +64,22 @@ std::optional<Error> Steps::close()
     return outcome;
 }
 
-std::optional<Outcome> Steps::serve(Request const& request)
+Attempt Steps::serve(Request const& request)
 {
-    auto const part = handle_.look_at(request);
+    auto const part = look_at(program_, request);
     auto const decision = decide(part);
-    if (decision.reopen) return std::nullopt;
+    if (decision.reopen) return {.next = Attempt::Next::reopen};
+    if (decision.give_up) return {.next = Attempt::Next::give_up, .why = gone};
     if (!decision.served) {
-        handle_.calls().passed(request.call, !handle_.off().empty()  ? handle_.off()
-                                             : part.obstacle.empty() ? "another rank's data"
-                                                                     : part.obstacle);
-        return Outcome();
+        program_.calls.passed(request.call, part.obstacle.empty() ? "another rank's data" : part.obstacle);
+        return {};
     }
-    auto const outcome = run(request, part, decision);
-    if (!outcome.served) {
-        handle_.calls().passed(request.call, handle_.off());
-        return outcome;
+    auto attempt = run(request, part, decision);
+    if (attempt.next == Attempt::Next::nothing) {
+        program_.calls.served(request.call);
+        move_pointer(program_, request, part);
     }
-    handle_.calls().served(request.call);
-    handle_.move_pointer(request, part);
-    return outcome;
+    return attempt;
 }
 
 /// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
@@ -91,7 +89,7 @@ std::int64_t Steps::identity() const
     auto* const target = file_->target();
     struct stat found = {};
     if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
-    auto const& opened = handle_.opened();
+    auto const& opened = program_.opened;
     if (opened.first() && opened.which != Which{found.st_dev, found.st_ino}) return no_match;
     return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
 }
@@ -115,12 +113,12 @@ Steps::Decision Steps::decide(Part const& part)
     constexpr std::size_t hints = 2;
     constexpr std::size_t file = 3;
     constexpr std::size_t plans = 5;
-    auto const& known = handle_.channel().known;
+    auto const& known = program_.channel->known;
     std::array<std::int64_t, plans + 2 * Channel::most_known> values;
     values.fill(no_match);
     values[0] = part.obstacle.empty() ? 1 : 0;
     values[1] = -part.bytes;
-    values[hints] = handle_.has_new_hints() ? 0 : 1;
+    values[hints] = program_.has_new_hints ? 0 : 1;
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -135,10 +133,8 @@ Steps::Decision Steps::decide(Part const& part)
     decision.reopen = values[hints] == 0;
     if (decision.reopen) return decision;
     identified_ = agreed(values[file], values[file + 1]);
-    if (!identified_) {
-        handle_.give_up(gone);
-        return decision;
-    }
+    decision.give_up = !identified_;
+    if (decision.give_up) return decision;
     decision.served = values[0] == 1;
     decision.empty = values[1] == 0;
     for (std::size_t i = 0; i < known.size() && !decision.known; ++i) {
@@ -155,7 +151,7 @@ std::size_t Steps::declare(Part const& part)
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
-    auto& channel = handle_.channel();
+    auto& channel = *program_.channel;
     auto& known = channel.known;
     auto const place = known.size() < Channel::most_known ? known.size() : channel.oldest++ % Channel::most_known;
     if (place == known.size()) known.emplace_back();
@@ -164,15 +160,15 @@ std::size_t Steps::declare(Part const& part)
 }
 
 /// Collective. An error before anything is moved leaves the file to the MPI library.
-Outcome Steps::run(Request const& request, Part const& part, Decision const& decision)
+Attempt Steps::run(Request const& request, Part const& part, Decision const& decision)
 {
     Outcome outcome{true, MPI_SUCCESS, 0};
-    if (decision.empty) return outcome;
+    if (decision.empty) return {outcome};
     bool const writing = request.direction == Direction::write;
     bool moving = false;
     try {
         auto const place = decision.known ? *decision.known : declare(part);
-        auto& step = *handle_.channel().known[place].step;
+        auto& step = *program_.channel->known[place].step;
         if (&step.file() != file_.get()) step.retarget(file_);
         step.rebase(decision.known ? decision.shift : 0);
         if (writing) part.pack(request);
@@ -184,14 +180,11 @@ Outcome Steps::run(Request const& request, Part const& part, Decision const& dec
         auto const moved = step.wait();
         outcome.bytes = static_cast<std::int64_t>(moved.bytes);
     } catch (Error const& error) {
-        if (!moving) {
-            handle_.give_up(error.what());
-            return {};
-        }
+        if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};
         outcome.error = class_of(error);
     }
     if (!writing) part.unpack(request, outcome.bytes);
-    return outcome;
+    return {outcome};
 }
 
 }  // namespace tapioca::mpiio

@@ -12,11 +12,11 @@
 
 namespace tapioca::mpiio {
 
-class Handle;
+struct ProgramFile;
 
 class Steps {
 public:
-    explicit Steps(Handle& handle) : handle_(handle) {}
+    explicit Steps(ProgramFile& program) : program_(program) {}
 
     [[nodiscard]] bool is_open() const { return file_ != nullptr; }
     /// @pre it is open
@@ -26,9 +26,9 @@ public:
     /// Closes it. Collective. What went wrong, if anything did.
     std::optional<Error> close();
 
-    /// Runs an access, if all ranks can, with one reduction before it. None if some rank has new hints: then the file
-    /// is to be opened anew. Collective.
-    std::optional<Outcome> serve(Request const& request);
+    /// Runs an access, if all ranks can, with one reduction before it. If some rank has new hints, the file is to be
+    /// opened anew; if something goes wrong before anything is moved, it is to be given up. Collective.
+    Attempt serve(Request const& request);
     /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
     /// Collective.
     [[nodiscard]] bool identify(std::int64_t& value);
@@ -42,9 +42,9 @@ private:
     [[nodiscard]] std::int64_t identity() const;
     Decision decide(Part const& part);
     std::size_t declare(Part const& part);
-    Outcome run(Request const& request, Part const& part, Decision const& decision);
+    Attempt run(Request const& request, Part const& part, Decision const& decision);
 
-    Handle& handle_;
+    ProgramFile& program_;
     std::shared_ptr<declared::FileState> file_;  ///< null if it is not open
     bool identified_ = false;                    ///< all ranks have opened the same file
     std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings

@@ -106,14 +106,14 @@ bool any_logs()
     return logs.load(std::memory_order_relaxed) > 0;
 }
 
-std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Handle const* but)
+std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Opened const* but)
 {
     std::vector<std::shared_ptr<Staged>> found;
     if (!any_logs()) return found;
     auto& all = table();
     std::shared_lock const lock(all.mutex);
     for (auto const& [file, handle] : all.map)
-        if (handle.get() != but && handle->has_log() && handle->opened().which == which)
+        if (&handle->opened() != but && handle->has_log() && handle->opened().which == which)
             found.emplace_back(handle, &handle->log());
     return found;
 }

@@ -24,8 +24,8 @@ void count_log();
 void discount_log();
 /// Whether this process has files with logs.
 bool any_logs();
-/// The logs of handles, other than `but`, through which this process has the file open. Cheap if there are no logs at
-/// all.
-std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Handle const* but);
+/// The logs of handles, other than that of `but`, through which this process has the file open. Cheap if there are no
+/// logs at all.
+std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Opened const* but);
 
 }  // namespace tapioca::mpiio

@@ -1,0 +1,30 @@
+// ProgramFile: a file as the program has it open, which all services of its handle need to know. Steps has the file as
+// the engine has it open.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "mpiio/calls.hpp"
+#include "mpiio/channels.hpp"
+#include "mpiio/opened.hpp"
+#include "mpiio/view.hpp"
+
+namespace tapioca::mpiio {
+
+struct ProgramFile {
+    explicit ProgramFile(Opened what) : opened(std::move(what)) {}
+
+    Opened opened;
+    View view;
+    std::atomic<bool> atomic = false;
+    std::atomic<bool> has_log = false;  ///< whether writes go to it now or not; the same on all ranks
+    bool has_new_hints = false;         ///< this rank's are not those with which the engine opened the file
+    std::string off;                    ///< why everything is passed on, for good; the same on all ranks
+    Calls calls;
+    std::shared_ptr<Channel> channel;
+};
+
+}  // namespace tapioca::mpiio
