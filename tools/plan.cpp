@@ -56,7 +56,7 @@ constexpr std::array<Setting, 8> settings_asked = {
     {{"--aggregators", "nbaggr", "their number, auto or poster; gathers in any case"},
      {"--buffersize", "buffersize", "bytes of a buffer, such as 16M"},
      {"--buffers", "buffers", "buffers of an aggregator"},
-     {"--strategy", "strategy", "placement [{default}]"},
+     {"--strategy", "strategy", "placement: {words} [{default}]"},
      {"--model", "model", "cost model: {words}"},
      {"--tier", "aggrtier", "tier of the buffers [the cheapest that has room]"},
      {"--persistency", "persistency", "that the tier must have: {words}"},
