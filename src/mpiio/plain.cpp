@@ -13,6 +13,7 @@ Attempt Plain::serve(Request const& request)
     if (log_beside(program_)) return {serve_alone(request)};
     int const late = hand_over(request.direction, false);
     auto attempt = serve_together(request);
+    if (attempt.next != Attempt::Next::open) passed_by(program_.opened, request.direction);
     attempt.outcome.late = late;
     return attempt;
 }
@@ -20,11 +21,7 @@ Attempt Plain::serve(Request const& request)
 /// On the engine, with the other ranks, if all can. Collective.
 Attempt Plain::serve_together(Request const& request)
 {
-    if (steps_.is_open()) {
-        auto attempt = steps_.serve(request);
-        passed_by(program_.opened, request.direction);
-        return attempt;
-    }
+    if (steps_.is_open()) return steps_.serve(request);
     if (program_.off.empty()) return {.next = Attempt::Next::open};
     program_.calls.passed(request.call, program_.off);
     return {};
