@@ -43,12 +43,17 @@ void unite(std::vector<machine::Source>& sources)
     if (!sources.empty()) sources.resize(kept + 1);
 }
 
+/// On the score of a node that is no candidate of its partition: it is taken where no candidate has room.
+constexpr double stranger = 1e9;
+
 /// Turns costs into bids under the election's strategy, for one partition.
 class Bidder {
 public:
-    Bidder(Election const& election, std::size_t partition)
+    Bidder(Election const& election, std::size_t partition, std::vector<machine::Source> const& sources)
         : election_(election), partition_(partition), score_(election.strategy->scorer(election, partition))
     {
+        if (!elects_among_producers(election.model) || election.strategy->baseline) return;
+        for (auto const& source : sources) producers_.push_back(source.node);  // which ascend
     }
 
     /// The better of `bid` and the node's offer on `tier`.
@@ -57,12 +62,16 @@ public:
         if (election_.fit_on(node, tier) == 0) return;
         if (bid.node >= 0 && cost.total_s >= bid.cost.total_s) return;
         bid = {score_(node, cost), cost, draw(partition_, node), node, static_cast<std::int32_t>(tier)};
+        if (!producers_.empty() &&
+            !std::binary_search(producers_.begin(), producers_.end(), election_.where[index(node)]))
+            bid.score += stranger;
     }
 
 private:
     Election const& election_;
     std::size_t partition_;
     Scorer score_;
+    std::vector<int> producers_;  ///< nodes of the machine to choose among; empty: all
 };
 
 }  // namespace
@@ -117,8 +126,8 @@ Bids bids_of(Election const& election, int node)
     auto const kept = bids_kept(election);
     auto const model = election.costs();
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
-        Bidder const bidder(election, p);
         auto const sources = election.sources(p);
+        Bidder const bidder(election, p, sources);
         for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)
             if (election.fit_on(node, tier) > 0)
                 bidder.offer(bids[p * kept], node, tier,
@@ -130,8 +139,8 @@ Bids bids_of(Election const& election, int node)
 std::vector<Bid> offers(Election const& election, std::size_t partition)
 {
     auto const model = election.costs();
-    Bidder const bidder(election, partition);
     auto const sources = election.sources(partition);
+    Bidder const bidder(election, partition, sources);
     auto const rounds = election.partitions[partition].rounds;
     std::vector<Bid> result(election.where.size());
     for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier) {
