@@ -50,6 +50,14 @@ Json to_json(Job const& job, Route const& route)
     json["predicted"] = Json::array();
     for (auto const& candidate : route.candidates())
         json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
+    if (!route.parts.empty()) {
+        json["made_of"] = Json::object();
+        for (auto const& part : route.parts) json["made_of"][part.name] = part.seconds;
+    }
+    if (route.passage.used > 0)
+        json["gateways"] = {{"used", route.passage.used},
+                            {"most_bytes", static_cast<std::uint64_t>(route.passage.most_bytes)},
+                            {"most_block_bytes", static_cast<std::uint64_t>(route.passage.most_block_bytes)}};
     if (route.way == Way::aggregated) json["tiers"] = route.tiers(job);
     if (route.way == Way::aggregated && !route.seats.empty()) {
         json["strategy"] = name(strategy_of(job));
