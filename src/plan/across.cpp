@@ -66,6 +66,29 @@ double accessing_on_node(Flow const& flow)
     return static_cast<double>(core::divide_up(flow.accessing, std::max(1, flow.nodes_used())));
 }
 
+/// Blocks or stripes that the step is about.
+std::int64_t units_of(Job const& job)
+{
+    auto const unit = unit_of(job.storage);
+    return std::max<std::int64_t>(1, core::divide_up(job.pattern.end, unit) - job.pattern.begin / unit);
+}
+
+/// One more where partitions of so many stripes would begin on the same servers (plan/align.hpp).
+std::int64_t staggered(Job const& job, std::int64_t stripes)
+{
+    bool const striped = job.storage.stripe_bytes == unit_of(job.storage) && job.storage.stripe_count > 1;
+    return striped && std::gcd(stripes, std::int64_t{job.storage.stripe_count}) > 1 ? 1 : 0;
+}
+
+/// Bytes of a round, as buffers are chosen.
+double round_of(Job const& job, int aggregators, bool reading)
+{
+    auto const full = reading ? full_read_round(job) : full_write_round(job, false);
+    auto const least = job.storage.stripe_bytes > 0 ? full : std::min(least_round, full);
+    auto const quarter = job.pattern.bytes / (4 * static_cast<std::uint64_t>(aggregators));
+    return as_double(job.options.buffersize.value_or(std::clamp(quarter, least, full)));
+}
+
 /// The step's bytes, `factor` times, by as many as write at a time; or the busiest node's, by its own.
 double storage_write_seconds(Job const& job, Flow const& flow, double factor, bool gathered)
 {
@@ -135,24 +158,27 @@ int Flow::nodes_used() const
         std::count_if(node_bytes.begin(), node_bytes.end(), [](double bytes) { return bytes > 0; }));
 }
 
-Flow even_flow(Job const& job, int aggregators, bool reading)
+Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
 {
     Flow flow;
     flow.node_bytes.assign(index(job.nodes), 0);
     flow.accessing = aggregators;
     // In whole blocks or stripes, of which some aggregators have one more.
-    auto const range = std::max<std::int64_t>(1, job.pattern.end - job.pattern.begin);
-    auto const units = core::divide_up(range, unit_of(job.storage));
+    auto const units = units_of(job);
     auto const each = as_double(job.pattern.bytes) / static_cast<double>(units);
+    auto const most = std::min(units, core::divide_up(units, aggregators) + staggered(job, units / aggregators));
     for (std::int64_t i = 0; i < aggregators; ++i)
         flow.node_bytes[static_cast<std::size_t>(i * job.nodes / aggregators)] +=
-            each * static_cast<double>(units / aggregators + (i < units % aggregators ? 1 : 0));
-    auto const share = each * static_cast<double>(core::divide_up(units, aggregators));
+            each * static_cast<double>(i == 0 ? most : units / aggregators + (i < units % aggregators ? 1 : 0));
+    auto const share = each * static_cast<double>(most);
+    auto const rounds = std::max(1.0, share / round_of(job, aggregators, reading));
     auto const on_node = static_cast<double>(core::divide_up(aggregators, job.nodes));
-    auto const full = reading ? full_read_round(job) : full_write_round(job, false);
-    auto const rounds = std::max(1.0, share / as_double(job.options.buffersize.value_or(full)));
+    auto const sources = std::max(1.0, static_cast<double>(job.nodes) / aggregators);  // of neighbouring data
     auto const senders = std::min<double>(job.nodes - 1, as_double(job.pattern.pieces) / aggregators + 1);
-    flow.links_s = on_node * (share / link_bandwidth(job) + senders * rounds * message_seconds(job));
+    auto const message_s = rounds * message_seconds(job);
+    flow.links_s = scattered ? on_node * (share / link_bandwidth(job) + senders * message_s)
+                             : share * (1 - 1 / sources) / link_bandwidth(job) +
+                                   std::min(2.0, on_node) * std::max(1.0, sources - 1) * message_s;
     return flow;
 }
 

@@ -21,8 +21,9 @@ struct Flow {
     [[nodiscard]] int nodes_used() const;
 };
 
-/// As many aggregators on evenly spread nodes, and all data crosses: all that can be said before they have places.
-Flow even_flow(Job const& job, int aggregators, bool reading);
+/// As many aggregators on evenly spread nodes: all that can be said before they have places. `scattered`: all nodes
+/// have data in every partition; else neighbouring data is on one node.
+Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered);
 /// The route's aggregators are where its seats say.
 Flow placed_flow(Job const& job, Route const& route, std::vector<Weight> const& weights);
 /// Every rank accesses the file itself. Without weights: as if few nodes had as much of the data as they can have.

@@ -100,7 +100,9 @@ Number by_prediction(Job const& job, bool reading)
     std::vector<std::pair<int, double>> tried;
     double least = 0;
     for (int const number : ladder(job, reading)) {
-        auto const seconds = predict_aggregated(job, even_flow(job, number, reading), reading).total();
+        double seconds = 0;  // nobody knows yet which it is
+        for (bool const scattered : {true, false})
+            seconds += predict_aggregated(job, even_flow(job, number, reading, scattered), reading).total() / 2;
         least = tried.empty() ? seconds : std::min(least, seconds);
         tried.emplace_back(number, seconds);
     }

@@ -45,7 +45,8 @@ std::vector<int> spread(int aggregators, int ranks)
 /// Cuts where the histogram has i/n of all bytes, on boundaries of blocks or stripes; staggered over the servers.
 std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
-    if (histogram.empty()) histogram = {job.pattern.bytes};
+    bool const even = histogram.empty();
+    if (even) histogram = {job.pattern.bytes};
     auto const begin = job.pattern.begin;
     auto const end = job.pattern.end;
     auto const unit = unit_of(job.storage);
@@ -62,9 +63,12 @@ std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vec
             bin < histogram.size() && histogram[bin] > 0 ? as_double(wanted - before) / as_double(histogram[bin]) : 0.0;
         auto const at = begin + static_cast<std::int64_t>(bin) * width +
                         static_cast<std::int64_t>(inside * static_cast<double>(width));
-        // On several nodes to the nearest boundary: nobody has two blocks while another has none.
-        auto const near = job.nodes > 1 && at <= end - unit / 2 ? at + unit / 2 : at;
-        cuts.push_back(std::clamp(core::align_down(near, unit), cuts.back(), end));
+        auto const near = job.nodes > 1 && at <= end - unit / 2 ? at + unit / 2 : at;  // the nearest boundary
+        auto const units = core::divide_up(end, unit) - begin / unit;
+        auto const whole =
+            (begin / unit + i * units / partitions) * unit;  // nobody has two blocks while another has none
+        auto const cut = job.nodes > 1 && even ? whole : core::align_down(near, unit);
+        cuts.push_back(std::clamp(cut, cuts.back(), end));
     }
     cuts.push_back(end);
     constexpr int rows_across = 16;  // aggregators of several nodes are to be ready at the same time
@@ -188,18 +192,19 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     if (take_direct) route.go_direct();
 }
 
-/// On several nodes: direct access without looking closer where it is faster however the data is spread, and the
-/// aggregators' links need no time. The others are compared when aggregators have their places.
+/// On several nodes: direct access without looking closer where it is faster however the data is spread, and if the
+/// aggregators' links needed no time. The others are compared when aggregators have their places.
 void choose_way_across(Job const& job, Route& route, bool reading)
 {
-    auto aggregated = predict_aggregated(job, even_flow(job, route.aggregators, reading), reading);
+    auto const aggregated = predict_aggregated(job, even_flow(job, route.aggregators, reading, true), reading);
     auto const direct = predict_direct(job, direct_flow(job, {}), reading);
-    aggregated.links_s = 0;
-    choose_way(job, route, aggregated.total(), direct.total(), true);
-    if (route.way == Way::direct) {
-        route.parts = direct.parts();
-        route.passage = direct.passage;
-    }
+    auto at_least = aggregated;
+    at_least.links_s = 0;
+    choose_way(job, route, at_least.total(), direct.total(), true);
+    route.aggregated_s = aggregated.total();
+    if (route.way == Way::aggregated) return;
+    route.parts = direct.parts();
+    route.passage = direct.passage;
 }
 
 /// Cuts that leave no partition of several nodes empty; and so many aggregators.
