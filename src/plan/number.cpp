@@ -7,6 +7,8 @@
 
 #include "core/units.hpp"
 #include "plan/align.hpp"
+#include "plan/predict.hpp"
+#include "plan/ways.hpp"
 
 namespace tapioca::plan {
 
@@ -63,6 +65,14 @@ Number by_servers(Job const& job, int per_server, bool asked)
                                core::format_bytes(static_cast<std::uint64_t>(unit_of(job.storage))))};
 }
 
+/// The number that is predicted to be the fastest; of equals the least.
+Number by_prediction(Job const& job)
+{
+    auto const all = numbers(job, job.storage.write_streams);
+    auto const seconds = [&](int count) { return aggregated_write_seconds(job, count); };
+    return {*std::min_element(all.begin(), all.end(), [&](int a, int b) { return seconds(a) < seconds(b); }), ""};
+}
+
 /// What the target takes, on how many nodes, with which cores.
 Number by_model(Job const& job)
 {
@@ -70,6 +80,7 @@ Number by_model(Job const& job)
     if (storage.stripe_bytes > 0 && storage.stripe_count > 0)
         return by_servers(job, job.options.aggr_per_ost.value_or(writers_per_server),
                           job.options.aggr_per_ost.has_value());
+    if (job.nodes == 1 && !job.options.aggr_per_ost) return by_prediction(job);
     // Writers need cores, and pages can be populated only where all of them will be written.
     bool const one = storage.reserve == machine::Reserve::populate && !job.pattern.dense();
     auto const by_cores = one ? 1 : std::min(storage.write_streams, cores_for_writing(job));

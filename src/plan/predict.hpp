@@ -16,7 +16,7 @@ struct Load {
 /// That of the busiest node, as far as the summary of the pattern tells.
 Load load_of(Job const& job);
 
-/// Populating pays only where enough writers do it at once.
+/// Populating pays only where enough writers do it at once, and all of a round is written.
 bool populates(Job const& job, int writers);
 /// True if the range of the pattern has large gaps.
 bool sparse(Job const& job);
