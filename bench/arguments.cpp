@@ -121,6 +121,8 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
                     "TAPIOCA's log drains meanwhile: on, or bytes a second")
         ->check(CLI::Validator(check_drain, ""))
         ->option_text("on|RATE [off]");
+    verb.add_flag("--ways", a.ways,
+                  "every way that TAPIOCA's planner could have taken, beside the one it takes: regret");
     verb.add_flag("--dropin", a.setup.dropin, "MPI-IO a second time, through the drop-in library");
     verb.add_flag("--fsync", a.setup.fsync,
                   always_whole ? "count fsync of the file in the end, for all methods"
@@ -133,7 +135,10 @@ std::function<core::Status()> add_workload(CLI::App& app, Arguments& a, workload
     auto* const verb = app.add_subcommand(std::string(kind.name), std::string(kind.about));
     auto const chosen = kind.options(*verb);
     add_general(*verb, a);
-    if (!kind.whole_files) add_moving(*verb, a);
+    if (kind.whole_files)
+        verb->add_flag("--write-only", a.write_only, "with --ways: do not read");
+    else
+        add_moving(*verb, a);
     add_methods(*verb, a, kind.whole_files);
     return [=, &a, &kind]() -> core::Status {
         if (!verb->parsed()) return {};
@@ -169,6 +174,8 @@ void add_election(CLI::App& app, Arguments& a)
 std::optional<std::string> choose_methods(Arguments& a)
 {
     auto const whole = a.writes_whole_files();
+    if (a.ways && (a.steps > 0 || a.compute_s || !a.setup.methods.empty() || a.setup.fsync))
+        return "--ways: has its own methods and steps; leave out --methods, --steps, --compute and --fsync";
     if (a.compute_s && a.steps == 0) a.steps = 4;
     auto& methods = a.setup.methods;
     auto const& staged = stage_method_names();

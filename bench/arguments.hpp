@@ -19,6 +19,7 @@ struct Arguments {
     bool explain = false;
     bool write_only = false;
     bool parse_only = false;
+    bool ways = false;       ///< every way that the planner could have taken
     std::int64_t steps = 0;  ///< of a whole file; 0: two steps, timed one by one
     std::optional<double> compute_s;
     bool all_methods = false;                 ///< none were named

@@ -21,8 +21,13 @@ namespace {
 
 class Tapioca final : public Method {
 public:
-    Tapioca(MPI_Comm comm, Workload const& workload, std::string name, tapioca::Options options)
-        : comm_(comm), workload_(workload), name_(std::move(name)), options_(std::move(options))
+    Tapioca(MPI_Comm comm, Workload const& workload, std::string name, tapioca::Options options,
+            Settings const& settings)
+        : comm_(comm),
+          workload_(workload),
+          name_(std::move(name)),
+          options_(std::move(options)),
+          hints_(true, nullptr, settings)
     {
     }
     [[nodiscard]] std::string name() const override { return name_; }
@@ -31,7 +36,7 @@ public:
     {
         writing_ = writing;
         auto const mode = writing ? tapioca::Mode::create : tapioca::Mode::read;
-        file_.emplace(tapioca::File::open(comm_, path, mode, options_));
+        file_.emplace(tapioca::File::open(comm_, path, mode, options_, hints_.info()));
         auto const start = MPI_Wtime();
         auto const pattern = workload_.pattern();
         step_.emplace(file_->declare(pattern));
@@ -63,6 +68,7 @@ private:
     Workload const& workload_;
     std::string name_;
     tapioca::Options options_;
+    Hints hints_;
     bool writing_ = false;
     std::optional<tapioca::File> file_;
     std::optional<tapioca::Step> step_;
@@ -73,8 +79,14 @@ private:
 /// `through` the drop-in library, and there perhaps with a log on a `stage`.
 class MpiIo final : public Method {
 public:
-    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through, Stage const* stage = nullptr)
-        : comm_(comm), workload_(workload), collective_(collective), through_(through), stage_(stage)
+    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through, Stage const* stage,
+          Settings const& settings)
+        : comm_(comm),
+          workload_(workload),
+          collective_(collective),
+          through_(through),
+          stage_(stage),
+          hints_(through, stage, settings)
     {
         for (auto const& variable : workload.variables)
             if (variable.bytes() > INT_MAX)
@@ -91,8 +103,7 @@ public:
     {
         writing_ = writing;
         int const mode = writing ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
-        Hints const hints(through_, stage_);
-        check_mpi(MPI_File_open(comm_, path.c_str(), mode, hints.info(), &file_), "MPI_File_open");
+        check_mpi(MPI_File_open(comm_, path.c_str(), mode, hints_.info(), &file_), "MPI_File_open");
         if (!with_view()) return;
         auto const& variable = workload_.variables[0];
         bool const listed = !workload_.extents.empty();
@@ -145,6 +156,7 @@ private:
     bool collective_;
     bool through_;
     Stage const* stage_;
+    Hints hints_;
     bool writing_ = false;
     MPI_File file_ = MPI_FILE_NULL;
     MPI_Datatype filetype_ = MPI_DATATYPE_NULL;
@@ -234,22 +246,23 @@ struct Row {
 template <bool collective, bool through, bool logged = false>
 std::unique_ptr<Method> make_mpi_io(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<MpiIo>(comm, workload, collective, through, logged ? &setup.stage : nullptr);
+    return std::make_unique<MpiIo>(comm, workload, collective, through, logged ? &setup.stage : nullptr,
+                                   setup.settings);
 }
 
-std::unique_ptr<Method> make_tapioca(MPI_Comm comm, Workload const& workload, MethodSetup const&)
+std::unique_ptr<Method> make_tapioca(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<Tapioca>(comm, workload, "tapioca", tapioca::Options());
+    return std::make_unique<Tapioca>(comm, workload, "tapioca", tapioca::Options(), setup.settings);
 }
 
 std::unique_ptr<Method> make_staged(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, "process"));
+    return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, "process"), setup.settings);
 }
 
 std::unique_ptr<Method> make_staged_node(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, "node"));
+    return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, "node"), setup.settings);
 }
 
 std::unique_ptr<Method> make_limit(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
@@ -339,7 +352,7 @@ bool dropin_is_loaded(std::string const& directory)
 
 double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 {
-    Hints const hints(through, nullptr);
+    Hints const hints(through);
     int const mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
     return timed(comm, [&] {
         MPI_File file = MPI_FILE_NULL;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workload.hpp"
@@ -46,9 +47,13 @@ struct Stage {
     std::optional<std::string> drain;  ///< as TAPIOCA_STAGE_DRAIN
 };
 
+/// Settings of TAPIOCA, as hints without their "tapioca_": {"nbaggr", "4"}.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
 struct MethodSetup {
     std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
     Stage stage;
+    Settings settings = {};  ///< of the file, declared or through the drop-in library
 };
 
 /// MPI-IO through the drop-in library.

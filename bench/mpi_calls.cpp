@@ -15,11 +15,13 @@ void check_mpi(int code, char const* call)
     throw std::runtime_error(fmt::format("{}: {}", call, text));
 }
 
-Hints::Hints(bool through, Stage const* stage)
+Hints::Hints(bool through, Stage const* stage, Settings const& settings)
 {
-    if (through && !stage) return;
+    if (through && !stage && settings.empty()) return;
     MPI_Info_create(&info_);
     if (!through) MPI_Info_set(info_, "tapioca", "false");
+    if (through)
+        for (auto const& [name, value] : settings) MPI_Info_set(info_, ("tapioca_" + name).c_str(), value.c_str());
     if (!stage) return;
     MPI_Info_set(info_, "tapioca_stage", stage->place.c_str());
     if (stage->drain) MPI_Info_set(info_, "tapioca_stage_drain", stage->drain->c_str());

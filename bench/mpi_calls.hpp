@@ -10,10 +10,10 @@ namespace bench {
 /// Throws std::runtime_error, saying which `call` failed, unless `code` is MPI_SUCCESS.
 void check_mpi(int code, char const* call);
 
-/// The hint that keeps the drop-in library away, or, `through` it, those of a `stage` (may be null).
+/// The hint that keeps the drop-in library away, or, `through` it, those of a `stage` (may be null) and of `settings`.
 class Hints {
 public:
-    Hints(bool through, Stage const* stage);
+    explicit Hints(bool through, Stage const* stage = nullptr, Settings const& settings = {});
     Hints(Hints const&) = delete;
     Hints& operator=(Hints const&) = delete;
     ~Hints();

@@ -16,6 +16,7 @@
 #include "phases.hpp"
 #include "stage_method.hpp"
 #include "table.hpp"
+#include "ways.hpp"
 #include "workloads/hacc.hpp"
 
 namespace bench {
@@ -182,6 +183,25 @@ int run_steps(Arguments& a, int rank, int ranks, OwnDirectory const& files)
     return conclude(a, rank, verified, "written and read", rank == 0 ? to_json(cells) : "");
 }
 
+int run_ways(Arguments const& a, int rank, OwnDirectory const& files)
+{
+    std::vector<WaysOutcome> outcomes;
+    bool verified = true;
+    for_each_workload(a, rank, files, [&](Workload const& workload, Setup const& setup) {
+        std::string text;
+        for (auto& outcome : measure_ways(MPI_COMM_WORLD, workload, setup)) {
+            verified = verified && outcome.verified;
+            if (!text.empty()) text += '\n';
+            text += table(outcome);
+            outcomes.push_back(std::move(outcome));
+        }
+        return text;
+    });
+    if (rank == 0) fmt::print("\n{}", summary(outcomes));
+    return conclude(a, rank, verified, a.setup.read ? "written and read" : "written",
+                    rank == 0 ? to_json(outcomes) : "");
+}
+
 int run_election(Arguments& a, int rank, int ranks, OwnDirectory const& files)
 {
     auto const workload = make(
@@ -209,6 +229,7 @@ int run(Arguments& a)
     if (a.setup.dropin && !dropin_is_loaded(files.path()))
         throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
     if (!a.kind) return run_election(a, rank, ranks, files);
+    if (a.ways) return run_ways(a, rank, files);
     if (a.writes_whole_files()) return run_phases(a, rank, files);
     return run_steps(a, rank, ranks, files);
 }

@@ -144,7 +144,8 @@ Plan Step::plan() const
 {
     auto const& plan = alive(state_, "plan").plan();
     auto const& settings = state_->file().settings;
-    return {plan::explain(plan, settings::describe(settings)), report::to_json(plan, settings)};
+    return {plan::explain(plan, settings::describe(settings)) + state_->choice().explain(),
+            report::to_json(plan, settings)};
 }
 
 namespace hacc {

@@ -109,6 +109,7 @@ void FileState::close_all()
     require_idle("close");
     auto staged = staging ? staging->close() : core::Status();
     if (staging && settings.options.report) account.more.emplace_back("stage", staging->figures());
+    if (settings.options.report) tell_what_was_learnt();
     staging.reset();
     auto local = lazy_target.close();
     core::keep_first(local, forgotten());
@@ -120,6 +121,14 @@ void FileState::close_all()
     if (settings.options.report && !apart) report::write({path, file::name(mode), settings, session->team()}, account);
     raise_if("close", staged);
     raise_if("close", agreed);
+}
+
+/// Into the account: predicted and measured seconds of every way that a step went, and the largest error.
+void FileState::tell_what_was_learnt()
+{
+    auto learnt = nlohmann::ordered_json::array();
+    for (auto const* const step : steps) step->choice().describe(learnt);
+    if (!learnt.empty()) account.more.emplace_back("learnt", learnt.dump());
 }
 
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
@@ -160,6 +169,7 @@ std::unique_ptr<StepState> plan_step(std::shared_ptr<FileState> const& shared, p
     planning.done(*plan, variables, file.settings);
     bool const one_node = plan->job.nodes == 1;
     auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
+    step->choice().learn(file.learning(), false);
     if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
     return step;
 }

@@ -37,6 +37,7 @@ public:
 private:
     [[nodiscard]] core::Status forgotten() const;
     void close_all();
+    void tell_what_was_learnt();
 
     core::Status forgotten_;
 };

@@ -1,6 +1,7 @@
 #include "declared/step_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/core.h>
@@ -20,7 +21,7 @@ constexpr char const* waits = "the step is under way: wait() for it first";
 
 StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variables, plan::Plan plan)
     : file_(std::move(file)),
-      transfer_(file_->session, file_->around, std::move(variables), std::move(plan)),
+      choice_(*file_, std::move(variables), std::move(plan)),
       data_(this->variables().size(), nullptr),
       supplied_(this->variables().size(), false)
 {
@@ -39,7 +40,7 @@ StepState::~StepState()
 core::Status StepState::forgotten() const
 {
     bool const supplied = wanted_ || !input_;
-    if (!supplied || transfer_.under_way() || past_the_log_) return {};
+    if (!supplied || choice_.now().under_way() || past_the_log_) return {};
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
         return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
@@ -53,7 +54,7 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
     auto const bad = [&](Errc code, std::string const& what) {
         core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
     };
-    if (transfer_.under_way()) return bad(Errc::invalid_state, waits);
+    if (choice_.now().under_way()) return bad(Errc::invalid_state, waits);
     if (wanted_ && *wanted_ != op)
         return bad(Errc::invalid_state, fmt::format("the step already has variables to {}", name(*wanted_)));
     wanted_ = op;
@@ -71,7 +72,7 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
 /// What this rank is about to do, and what all are.
 Op StepState::announce()
 {
-    return transfer_.announce(wanted_, !input_, file_->mode == Mode::read ? Op::read : Op::write);
+    return choice_.announce(wanted_, !input_, file_->mode == Mode::read ? Op::read : Op::write);
 }
 
 void StepState::check_input()
@@ -108,7 +109,7 @@ Op StepState::staged_direction()
     if (pattern.ranks_with_data == 0) return Op::write;  // of nothing
     if (pattern.ranks_with_data == pattern.ranks) return wanted_.value_or(Op::write);
     auto const op = announce();
-    transfer_.call_off();  // so that nobody is two steps ahead
+    choice_.now().call_off();  // so that nobody is two steps ahead
     return op;
 }
 
@@ -161,7 +162,7 @@ bool StepState::start_staged()
 /// The run cannot go on, nor can those of the other ranks.
 void StepState::lose(char const* call)
 {
-    transfer_.stop();
+    choice_.now().stop();
     forget();
     file_->lose(call);
 }
@@ -172,7 +173,7 @@ try {
 } catch (std::bad_alloc const&) {
     lose("finish");  // in which the others wait
 } catch (Error const&) {
-    if (!transfer_.under_way()) forget();  // else they belong to the run that is under way
+    if (!choice_.now().under_way()) forget();  // else they belong to the run that is under way
     throw;
 }
 
@@ -190,11 +191,11 @@ void StepState::require_ready(bool background) const
 /// What all ranks must be ready for before any of them begins. Throws on all of them. Collective.
 void StepState::prepare(bool background)
 try {
-    file_->require_same("start", "the direction", name(transfer_.op()));
+    file_->require_same("start", "the direction", name(choice_.now().op()));
     file_->require_same("start", "the base offset", std::to_string(base_));
-    file_->raise_if("start", transfer_.prepare(background));
+    file_->raise_if("start", choice_.now().prepare(background));
 } catch (Error const&) {
-    transfer_.call_off();  // all throw
+    choice_.now().call_off();  // all throw
     throw;
 }
 
@@ -212,15 +213,15 @@ void StepState::begin_run(bool background)
     (void)announce();
     prepare(background);
     auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
-    transfer_.start({data_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
+    choice_.now().start({data_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
 }
 
 bool StepState::progress()
 {
     file_->require_own("progress");
     if (staged_) return true;
-    if (!transfer_.under_way()) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
-    return transfer_.advance();
+    if (!choice_.now().under_way()) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
+    return choice_.now().advance();
 }
 
 Moved StepState::wait()
@@ -234,11 +235,12 @@ Moved StepState::end_run()
 {
     file_->require_own("wait");
     if (staged_) return *std::exchange(staged_, std::nullopt);
-    if (!transfer_.under_way()) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
-    file_->watch(transfer_.in_background() ? "wait" : "finish");
+    if (!choice_.now().under_way()) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
+    bool const in_background = choice_.now().in_background();
+    file_->watch(in_background ? "wait" : "finish");
     auto const outcome = [&] {
         core::Stopwatch const inside(inside_);
-        return transfer_.wait(input_);
+        return choice_.now().wait(input_);
     }();
     forget();
     auto& direction = outcome.op == Op::write ? file_->account.write : file_->account.read;
@@ -248,21 +250,35 @@ Moved StepState::end_run()
     }
     direction.add(outcome, inside_);
     file_->raise_if("finish", outcome.status);
+    if (!past_the_log_ && !in_background) learn_from(outcome.op);
     return {outcome.bytes, outcome.overlapped_bytes};
+}
+
+/// What all ranks have been through together, from when the last of them began, which is the least of their times.
+void StepState::learn_from(Op op)
+{
+    std::optional<double> seconds;
+    if (choice_.listens(op)) {
+        std::array<std::int64_t, 1> nanoseconds = {static_cast<std::int64_t>(inside_ * 1e9)};
+        if (!file_->session->agreement().least(nanoseconds)) return;
+        seconds = static_cast<double>(nanoseconds[0]) * 1e-9;
+    }
+    choice_.ran(*file_, op, seconds);
 }
 
 void StepState::rebase(std::int64_t offset)
 {
-    if (transfer_.under_way()) file_->raise("rebase", {Errc::invalid_state, 0, -1, waits});
+    if (choice_.now().under_way()) file_->raise("rebase", {Errc::invalid_state, 0, -1, waits});
     base_ = offset;
 }
 
 void StepState::retarget(std::shared_ptr<FileState> file)
 {
-    if (transfer_.under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
+    if (choice_.now().under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
     file->require_open("retarget");
     if (file->session != file_->session)
         file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});
+    if (file->storage.name != file_->storage.name) choice_.start_over();
     std::erase(file_->steps, this);
     file_ = std::move(file);
     file_->steps.push_back(this);

@@ -5,12 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "declared/choice.hpp"
 #include "declared/file_state.hpp"
-#include "engine/transfer.hpp"
 
 namespace tapioca::declared {
-
-using engine::Op;
 
 class StepState {
 public:
@@ -26,7 +24,7 @@ public:
     /// Its runs go to the file itself and do not count as steps: the drop-in library, which has flushed before, counts
     /// calls.
     void past_the_log() { past_the_log_ = true; }
-    [[nodiscard]] std::uint64_t received(std::size_t var) const { return transfer_.received(var); }
+    [[nodiscard]] std::uint64_t received(std::size_t var) const { return choice_.now().received(var); }
     void rebase(std::int64_t offset);
     void retarget(std::shared_ptr<FileState> file);
     /// Makes the run under preparation fail on every rank, with the first such failure of the lowest rank.
@@ -35,7 +33,10 @@ public:
     void forget();
     /// What was supplied for a run that never came, if so.
     [[nodiscard]] core::Status forgotten() const;
-    [[nodiscard]] plan::Plan const& plan() const { return transfer_.plan(); }
+    [[nodiscard]] plan::Plan const& plan() const { return choice_.plan(); }
+    /// The ways that its runs can go.
+    [[nodiscard]] Choice& choice() { return choice_; }
+    [[nodiscard]] Choice const& choice() const { return choice_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
 
 private:
@@ -49,10 +50,11 @@ private:
     [[nodiscard]] Op staged_direction();
     void write_staged();
     void check_input();
-    [[nodiscard]] pattern::Variables const& variables() const { return transfer_.variables(); }
+    void learn_from(Op op);
+    [[nodiscard]] pattern::Variables const& variables() const { return choice_.variables(); }
 
     std::shared_ptr<FileState> file_;
-    engine::Transfer transfer_;
+    Choice choice_;
     std::int64_t base_ = 0;
     bool base_is_sane_ = true;
     bool past_the_log_ = false;

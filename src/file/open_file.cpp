@@ -42,6 +42,18 @@ core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables) con
     return engine::make_plan({*session, *around, storage, settings.options, mode != Mode::read, check()}, variables);
 }
 
+core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables, Options const& options) const
+{
+    return engine::make_plan({*session, *around, storage, options, mode != Mode::read, false}, variables);
+}
+
+plan::Learning OpenFile::learning() const
+{
+    auto const& wish = settings.options.learn;
+    if (wish == "off") return plan::Learning::off;
+    return wish == "always" ? plan::Learning::always : plan::Learning::on;
+}
+
 void OpenFile::raise(std::string const& call, core::Failure const& failure) const
 {
     file::raise(path, call, failure);

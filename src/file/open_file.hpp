@@ -10,6 +10,7 @@
 #include "core/forks.hpp"
 #include "engine/planning.hpp"
 #include "engine/session.hpp"
+#include "plan/learner.hpp"
 #include "settings/settings.hpp"
 #include "target/lazy_file.hpp"
 
@@ -52,6 +53,10 @@ public:
 
     /// Plans a step for what this rank moves. The same Status on every rank. Collective.
     [[nodiscard]] core::Result<plan::Plan> plan(pattern::Variables const& variables) const;
+    /// The same with other options than the file's, of what has been planned before.
+    [[nodiscard]] core::Result<plan::Plan> plan(pattern::Variables const& variables, Options const& options) const;
+    /// Whether steps that run again try other ways than the planned one.
+    [[nodiscard]] plan::Learning learning() const;
     /// Check mode is on: ranks compare what they pass.
     [[nodiscard]] bool check() const { return settings.options.check.value_or(false); }
 

@@ -110,8 +110,8 @@ Storage storage_profile(std::string const& name)
     auto const reserve = system.reserve;
     Storage storage =
         reserve == Reserve::populate
-            ? Storage{name, 4096, reserve, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 3e-6, 2.7e9, 5e9, 2.4e9, 2.5e9}
-            : Storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 3e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
+            ? Storage{name, 4096, reserve, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 1e-6, 2.7e9, 5e9, 2.4e9, 2.5e9}
+            : Storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 5.5e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
     storage.remote = system.reach == Reach::several_hosts;
     storage.each_node = storage.remote;
     storage.coherent = system.coherent;

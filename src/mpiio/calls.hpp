@@ -30,6 +30,10 @@ enum class Call { TAPIOCA_CALLS(X) count };
 inline constexpr auto calls = static_cast<std::size_t>(Call::count);
 
 std::string_view name(Call call);
+constexpr bool is_blocking_collective(Call call)
+{
+    return call == Call::read_at_all || call == Call::write_at_all || call == Call::read_all || call == Call::write_all;
+}
 
 /// What became of a rank's calls on one file. Counts are this rank's.
 class Calls {

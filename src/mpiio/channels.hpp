@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,24 @@ struct Known {
     std::unique_ptr<declared::StepState> step;
 };
 
+/// How long an access takes on this rank, from when all ranks have decided about it.
+class Timed {
+public:
+    /// By the plan in this place, in this direction.
+    Timed(std::size_t place, engine::Op op) : place_(place), op_(op) {}
+    void end() { seconds_ = seconds_.value_or(std::chrono::duration<double>(Clock::now() - start_).count()); }
+    [[nodiscard]] std::optional<double> seconds() const { return seconds_; }
+    [[nodiscard]] std::size_t place() const { return place_; }
+    [[nodiscard]] engine::Op op() const { return op_; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    std::size_t place_;
+    engine::Op op_;
+    Clock::time_point start_ = Clock::now();
+    std::optional<double> seconds_;
+};
+
 /// A communicator of ours and the plans that were made on it.
 struct Channel {
     static constexpr std::size_t most_known = 8;
@@ -40,6 +59,7 @@ struct Channel {
     std::shared_ptr<engine::Session> session;  ///< if that is MPI_COMM_SELF; else it is kept with the communicator
     std::vector<Known> known;                  ///< given back before the communicator
     std::size_t oldest = 0;
+    std::optional<Timed> last;  ///< the access before, of which all ranks learn in the next one
 };
 
 class Channels {

@@ -155,4 +155,18 @@ core::Result<Contents> contents_of(MPI_Datatype type)
     return contents;
 }
 
+bool is_simple(MPI_Datatype type)
+{
+    constexpr int deepest = 2;
+    auto const simple = [](auto const& self, MPI_Datatype one, int depth) -> bool {
+        auto const contents = contents_of(one);
+        if (!contents) return false;
+        if (contents->combiner == MPI_COMBINER_NAMED) return true;
+        bool const known = contents->combiner == MPI_COMBINER_CONTIGUOUS || contents->combiner == MPI_COMBINER_VECTOR ||
+                           contents->combiner == MPI_COMBINER_SUBARRAY || contents->combiner == MPI_COMBINER_DUP;
+        return known && depth < deepest && contents->types.size() == 1 && self(self, contents->types[0], depth + 1);
+    };
+    return simple(simple, type, 0);
+}
+
 }  // namespace tapioca::mpiio

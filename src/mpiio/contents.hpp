@@ -29,6 +29,10 @@ struct Contents {
 /// Local.
 core::Result<Contents> contents_of(MPI_Datatype type);
 
+/// Made in a way that MPI libraries are known to move rightly: contiguous, vectors and subarrays of what MPI has by
+/// itself, and no more than two of them in each other. Local.
+bool is_simple(MPI_Datatype type);
+
 /// One that MPI has by itself, and that must not be freed.
 bool predefined(MPI_Datatype type);
 

@@ -27,7 +27,9 @@ int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn
     if (auto const known = find(file)) {
         auto const outcome = known->serve(request);
         if (outcome.served) return answer(file, outcome, status);
-        return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
+        auto const code = pass_on_with(file, *known, request.direction, outcome.late, pass_on);
+        known->was_left();
+        return code;
     }
     Within const within;
     return pass_on();

@@ -43,6 +43,8 @@ public:
     std::optional<Outcome> split;
     /// The MPI library has done something with the file, just now. Local.
     void passed_by(Direction direction) const { mpiio::passed_by(program_.opened, direction); }
+    /// The MPI library has done the blocking collective access that serve() has not served. Local.
+    void was_left() { steps_.was_left(); }
     /// The program has set a view. Local.
     void set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);
     /// The program has set hints. Local.

@@ -25,6 +25,8 @@ struct Part {
     std::unique_ptr<std::byte[]> packed;  ///< where the memory has gaps
     std::byte* data = nullptr;            ///< the bytes, packed
 
+    /// The memory lies as the bytes do.
+    [[nodiscard]] bool in_one_piece() const { return !packed && memory.begin() == 0; }
     /// Before a write: gathers the request's bytes, where they have gaps.
     void pack(Request const& request) const;
     /// After a read of so many bytes: puts them into the request's buffer, where that has gaps.

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@ struct Steps::Decision {
     bool reopen = false;               ///< somebody has new hints
     bool give_up = false;              ///< the ranks have opened different files, or none
     bool empty = false;                ///< nobody moves anything
+    bool may_be_left = false;          ///< the MPI library is known to write such data rightly
     std::optional<std::size_t> known;  ///< a plan that fits
     std::int64_t shift = 0;            ///< by which the plan is to be moved
 };
@@ -74,6 +76,10 @@ Attempt Steps::serve(Request const& request)
         program_.calls.passed(request.call, part.obstacle.empty() ? "another rank's data" : part.obstacle);
         return {};
     }
+    if (leave(request, decision)) {
+        program_.calls.passed(request.call, "the MPI library is faster, or is tried");
+        return {};
+    }
     auto attempt = run(request, part, decision);
     if (attempt.next == Attempt::Next::nothing) {
         program_.calls.served(request.call);
@@ -108,11 +114,14 @@ bool Steps::identify(std::int64_t& value)
 Steps::Decision Steps::decide(Part const& part)
 {
     // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
-    // hints are the old ones, the file that it has opened and, for every known plan, the shift that makes it fit, both
-    // as they are and negated: if these agree, so do all ranks.
+    // hints are the old ones, the file that it has opened, how long the access before took (negated), whether the MPI
+    // library is to be trusted with this one and, for every known plan, the shift that makes it fit, both as they are
+    // and negated: if these agree, so do all ranks.
     constexpr std::size_t hints = 2;
     constexpr std::size_t file = 3;
-    constexpr std::size_t plans = 5;
+    constexpr std::size_t time = 5;
+    constexpr std::size_t trust = 6;
+    constexpr std::size_t plans = 7;
     auto const& known = program_.channel->known;
     std::array<std::int64_t, plans + 2 * Channel::most_known> values;
     values.fill(no_match);
@@ -121,6 +130,9 @@ Steps::Decision Steps::decide(Part const& part)
     values[hints] = program_.has_new_hints ? 0 : 1;
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
+    values[trust] = part.bytes == 0 || (program_.view.is_simple() && part.in_one_piece()) ? 1 : 0;
+    auto const& last = program_.channel->last;
+    values[time] = last ? -static_cast<std::int64_t>(last->seconds().value_or(0) * 1e9) : 0;
     for (std::size_t i = 0; i < known.size(); ++i) {
         if (known[i].conditions != conditions_ || known[i].shape != part.access.shape) continue;
         auto const shift = part.access.origin - known[i].origin;
@@ -130,6 +142,7 @@ Steps::Decision Steps::decide(Part const& part)
     auto const used = std::span(values).first(plans + 2 * known.size());  // as many on all ranks
     Decision decision;
     if (!file_->session->agreement().least(used)) return decision;
+    learn(-values[time]);
     decision.reopen = values[hints] == 0;
     if (decision.reopen) return decision;
     identified_ = agreed(values[file], values[file + 1]);
@@ -137,6 +150,7 @@ Steps::Decision Steps::decide(Part const& part)
     if (decision.give_up) return decision;
     decision.served = values[0] == 1;
     decision.empty = values[1] == 0;
+    decision.may_be_left = values[trust] == 1;
     for (std::size_t i = 0; i < known.size() && !decision.known; ++i) {
         if (!agreed(values[plans + 2 * i], values[plans + 2 * i + 1])) continue;
         decision.known = i;
@@ -145,12 +159,38 @@ Steps::Decision Steps::decide(Part const& part)
     return decision;
 }
 
+/// What the access before took on the slowest rank. Makes the plan that is to be tried next. Collective.
+void Steps::learn(std::int64_t nanoseconds)
+{
+    auto const last = std::exchange(program_.channel->last, std::nullopt);
+    if (!last || nanoseconds <= 0) return;
+    auto& step = *program_.channel->known[last->place()].step;
+    step.choice().ran(step.file(), last->op(), static_cast<double>(nanoseconds) * 1e-9);
+}
+
+/// Whether the MPI library is to do it, since it is faster or to find out. The same on all ranks.
+bool Steps::leave(Request const& request, Decision const& decision)
+{
+    if (!decision.known || decision.empty || !decision.may_be_left || !is_blocking_collective(request.call))
+        return false;
+    if (request.direction != Direction::write) return false;
+    if (!program_.channel->known[*decision.known].step->choice().leaves(engine::Op::write)) return false;
+    program_.channel->last.emplace(*decision.known, engine::Op::write);
+    return true;
+}
+
+void Steps::was_left()
+{
+    if (program_.channel->last) program_.channel->last->end();
+}
+
 /// Plans a step for this request and keeps it in place of the oldest. Collective.
 std::size_t Steps::declare(Part const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
+    step->choice().learn(file_->learning(), !file_->staging);
     auto& channel = *program_.channel;
     auto& known = channel.known;
     auto const place = known.size() < Channel::most_known ? known.size() : channel.oldest++ % Channel::most_known;
@@ -175,9 +215,13 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
         if (part.bytes > 0)
             step.supply(0, part.data, static_cast<std::size_t>(part.bytes),
                         writing ? declared::Op::write : declared::Op::read);
+        auto const op = writing ? engine::Op::write : engine::Op::read;
+        auto& last = program_.channel->last;
+        if (step.choice().learns(op) && !step.choice().leaves(op)) last.emplace(place, op);
         step.start(false);
         moving = true;
         auto const moved = step.wait();
+        if (last) last->end();
         outcome.bytes = static_cast<std::int64_t>(moved.bytes);
     } catch (Error const& error) {
         if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};

@@ -29,6 +29,8 @@ public:
     /// Runs an access, if all ranks can, with one reduction before it. If some rank has new hints, the file is to be
     /// opened anew; if something goes wrong before anything is moved, it is to be given up. Collective.
     Attempt serve(Request const& request);
+    /// The MPI library has done the blocking collective access that was just left to it. Local.
+    void was_left();
     /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
     /// Collective.
     [[nodiscard]] bool identify(std::int64_t& value);
@@ -42,6 +44,8 @@ private:
     [[nodiscard]] std::int64_t identity() const;
     Decision decide(Part const& part);
     std::size_t declare(Part const& part);
+    void learn(std::int64_t nanoseconds);
+    [[nodiscard]] bool leave(Request const& request, Decision const& decision);
     Attempt run(Request const& request, Part const& part, Decision const& decision);
 
     ProgramFile& program_;

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "mpiio/contents.hpp"
 #include "mpiio/datatype.hpp"
 
 namespace tapioca::mpiio {
@@ -33,6 +34,7 @@ void View::decode(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype file
         obstacle_ = tile.error().text;
         return;
     }
+    simple_ = mpiio::is_simple(filetype);
     tiles_ = {displacement, tile->extent, tile->map};
     if (etype_bytes_ <= 0 || tile->map.bytes() == 0) obstacle_ = "a view of no bytes";
 }

@@ -19,6 +19,8 @@ public:
     [[nodiscard]] std::string const& obstacle() const { return obstacle_; }
     [[nodiscard]] std::int64_t etype_bytes() const { return etype_bytes_; }
     [[nodiscard]] pattern::View const& tiles() const { return tiles_; }
+    /// Whether MPI libraries are known to write rightly through it.
+    [[nodiscard]] bool is_simple() const { return simple_; }
     /// Whether writes through it can be logged, whatever they are.
     [[nodiscard]] bool fits_log() const;
 
@@ -28,6 +30,7 @@ private:
     std::string obstacle_;
     pattern::View tiles_;
     std::int64_t etype_bytes_ = 1;
+    bool simple_ = true;  ///< bytes, until a view is set
 };
 
 }  // namespace tapioca::mpiio

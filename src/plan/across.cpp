@@ -16,6 +16,9 @@ namespace {
 using core::as_double;
 using core::index;
 
+constexpr double start_writing_s = 60e-6;  // waking the drain thread, the first round's filling
+constexpr double start_reading_s = 20e-6;
+
 /// A call to a file system that other machines serve, with a lock on its way, beside the way itself. Assumed.
 constexpr double remote_call_s = 200e-6;
 
@@ -230,7 +233,7 @@ Prediction predict_aggregated(Job const& job, Flow const& flow, bool reading)
     auto const load = load_of(job);
     Prediction result;
     auto const copies = copy_seconds(job, load);
-    result.ranks_s = reading ? start_read_s + copies : start_write_s;
+    result.ranks_s = reading ? start_reading_s + copies : start_writing_s;
     result.copies_s = reading ? 0 : copies;
     auto const volume = reading ? read_volume(job, flow.accessing) : as_double(job.pattern.bytes);
     auto const factor = volume / std::max(1.0, as_double(job.pattern.bytes));

@@ -9,6 +9,8 @@
 #include "core/units.hpp"
 #include "plan/across.hpp"
 #include "plan/align.hpp"
+#include "plan/predict.hpp"
+#include "plan/ways.hpp"
 
 namespace tapioca::plan {
 
@@ -94,7 +96,7 @@ std::set<int> ladder(Job const& job, bool reading)
 }
 
 /// The number with the least predicted time and, as each takes memory and messages, the least of those that come near.
-Number by_prediction(Job const& job, bool reading)
+Number by_prediction_across(Job const& job, bool reading)
 {
     constexpr double near = 1.05;
     std::vector<std::pair<int, double>> tried;
@@ -113,19 +115,28 @@ Number by_prediction(Job const& job, bool reading)
                                      tried.back().first)};
 }
 
+/// The number that is predicted to be the fastest; of equals the least.
+Number by_prediction(Job const& job)
+{
+    auto const all = numbers(job, job.storage.write_streams);
+    auto const seconds = [&](int count) { return aggregated_write_seconds(job, count); };
+    return {*std::min_element(all.begin(), all.end(), [&](int a, int b) { return seconds(a) < seconds(b); }), ""};
+}
+
 /// What the target takes, on how many nodes, with which cores.
 Number by_model(Job const& job, bool reading)
 {
     auto const& storage = job.storage;
     bool const by_ost = job.options.aggr_per_ost && storage.stripe_count > 0;
     if (job.nodes > 1 && links_known(job) && !by_ost) {
-        auto number = by_prediction(job, reading);
+        auto number = by_prediction_across(job, reading);
         if (job.options.aggr_per_ost) number.why = "aggr_per_ost without effect: the file's servers are not known";
         return number;
     }
     if (storage.stripe_bytes > 0 && storage.stripe_count > 0)
         return by_servers(job, job.options.aggr_per_ost.value_or(writers_per_server),
                           job.options.aggr_per_ost.has_value());
+    if (job.nodes == 1 && !job.options.aggr_per_ost) return by_prediction(job);
     // Writers need cores, and pages can be populated only where all of them will be written.
     bool const one = storage.reserve == machine::Reserve::populate && !job.pattern.dense();
     auto const by_cores = one ? 1 : std::min(storage.write_streams, cores_for_writing(job));

@@ -1,6 +1,7 @@
 #include "plan/predict.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/index.hpp"
 
@@ -9,8 +10,11 @@ namespace tapioca::plan {
 namespace {
 
 // Costs inside a node, measured on a 16-core machine with 16 ranks (docs/design.md).
-constexpr double copy_bw = 4e9;   // one rank into or out of a shared buffer
-constexpr double piece_s = 8e-9;  // one small piece of such a copy
+constexpr double copy_bw = 4e9;         // one rank into or out of a shared buffer
+constexpr double piece_s = 8e-9;        // one small piece of such a copy
+constexpr double start_write_s = 8e-6;  // the first round's filling, beyond what any step costs
+constexpr double hand_over_s = 28e-6;   // from the last byte of a round that one rank fills to its writing
+constexpr double start_read_s = 20e-6;
 
 using core::as_double;
 
@@ -34,6 +38,43 @@ double read_volume(Job const& job, int readers)
     return sparse(job) ? std::min(range, around) : range;
 }
 
+namespace {
+
+/// Ranks that have data in the same slice of the file, on average.
+double ranks_in_a_round(Job const& job)
+{
+    auto const range = as_double(static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin));
+    auto const slices = std::max(1.0, std::ceil(range / pattern::Summary::span_bytes));
+    return std::max(1.0, as_double(job.pattern.spans) / slices);
+}
+
+/// Bytes a second that so many writers bring into the file together.
+double drain_bandwidth(Job const& job, int writers)
+{
+    auto const& s = job.storage;
+    if (!populates(job, writers)) return writers == 1 && job.pattern.dense() ? s.write_bw : s.contended_write_bw;
+    // It takes cores; and more writers than the file system takes at a time hinder each other: 16 reach 0.7 of
+    // what 6 do.
+    auto const share = std::min<double>(writers, std::max(1, job.cores * 3 / 8)) / s.write_streams;
+    return s.parallel_write_bw * (share <= 1 ? share : std::max(0.5, 1.2 - 0.2 * share));
+}
+
+/// Seconds in the calls of all writers without their bytes: one after the other, since they take the file's lock.
+double drain_calls(Job const& job, int writers)
+{
+    auto const& s = job.storage;
+    auto const round = populates(job, writers) ? s.parallel_write_round_bytes : s.write_round_bytes;
+    auto const rounds = std::max<double>(writers, std::ceil(as_double(job.pattern.bytes) / as_double(round)));
+    double const calls = populates(job, writers)                                         ? 3
+                         : job.pattern.dense() && s.reserve != machine::Reserve::nothing ? 2
+                                                                                         : 1;
+    auto const holes =
+        job.pattern.dense() ? 0.0 : as_double(job.pattern.pieces);  // between which there are as many calls
+    return (rounds * calls + holes) * (writers == 1 ? s.call_s : s.contended_call_s);
+}
+
+}  // namespace
+
 Load load_of(Job const& job)
 {
     auto const& all = job.pattern;
@@ -44,7 +85,7 @@ Load load_of(Job const& job)
 
 bool populates(Job const& job, int writers)
 {
-    return job.storage.reserve == machine::Reserve::populate && writers >= 3;
+    return job.storage.reserve == machine::Reserve::populate && writers >= 3 && job.pattern.dense();
 }
 
 bool sparse(Job const& job)
@@ -57,11 +98,18 @@ double aggregated_write_seconds(Job const& job, int writers)
 {
     auto const& s = job.storage;
     auto const load = load_of(job);
-    auto const share = std::min(1.0, static_cast<double>(writers) / s.write_streams);
-    auto const bw = populates(job, writers) ? s.parallel_write_bw * share
-                    : writers == 1          ? s.write_bw
-                                            : s.contended_write_bw;
-    return start_write_s + std::max(as_double(load.bytes) / bw, copy_seconds(job, load));
+    auto const bytes = as_double(load.bytes);
+    bool const dense = job.pattern.dense();
+    auto const drain_s = bytes / drain_bandwidth(job, writers) + drain_calls(job, writers);
+    // As many ranks copy at a time as have data in the rounds that are open.
+    auto const together = ranks_in_a_round(job);
+    auto const fill_s = bytes / (copy_bw * std::min<double>(together * writers, std::max(1, job.cores)));
+    if (dense || together >= 2) return start_write_s + std::max({drain_s, fill_s, copy_seconds(job, load)});
+    // Rounds that one rank fills, far apart, take turns in one buffer: filling and draining do not overlap, but
+    // for those of other writers.
+    auto const one_by_one = (fill_s * writers + bytes / s.write_bw) / writers;
+    auto const rounds = std::ceil(as_double(job.pattern.spans) / writers);
+    return start_write_s + rounds * hand_over_s + std::max({drain_s, one_by_one, copy_seconds(job, load)});
 }
 
 double aggregated_read_seconds(Job const& job, int readers)

@@ -16,8 +16,6 @@ struct Load {
 /// That of the busiest node, as far as the summary of the pattern tells: as if all nodes had the same.
 Load load_of(Job const& job);
 
-inline constexpr double start_write_s = 60e-6;  ///< waking the drain thread, the first round's filling
-inline constexpr double start_read_s = 20e-6;
 inline constexpr double most_shared_read_bw = 8e9;  ///< all readers of a node's common buffers together
 
 /// How much slower a rank's own work gets when the ranks of a node outnumber its cores.
@@ -28,7 +26,7 @@ double copy_seconds(Job const& job, Load const& load);
 /// around each slice that is touched.
 double read_volume(Job const& job, int readers);
 
-/// Populating pays only where enough writers do it at once.
+/// Populating pays only where enough writers do it at once, and all of a round is written.
 bool populates(Job const& job, int writers);
 /// True if the range of the pattern has large gaps.
 bool sparse(Job const& job);

@@ -1,6 +1,7 @@
 #include "plan/to_json.hpp"
 
 #include "core/index.hpp"
+#include "plan/ways.hpp"
 
 namespace tapioca::plan {
 
@@ -33,7 +34,16 @@ Json to_json(Job const& job, std::vector<Seat> const& seats)
     return list;
 }
 
-Json to_json(Job const& job, Route const& route)
+/// What else could have been done, as settings that force it.
+Json to_json(std::vector<Alternative> const& alternatives)
+{
+    auto list = Json::array();
+    for (auto const& one : alternatives)
+        list.push_back({{"way", one.name()}, {"aggregators", one.aggregators}, {"seconds", one.seconds}});
+    return list;
+}
+
+Json to_json(Job const& job, Route const& route, bool reading)
 {
     Json json;
     json["way"] = route.way == Way::direct ? "direct" : "aggregated";
@@ -58,6 +68,7 @@ Json to_json(Job const& job, Route const& route)
         json["gateways"] = {{"used", route.passage.used},
                             {"most_bytes", static_cast<std::uint64_t>(route.passage.most_bytes)},
                             {"most_block_bytes", static_cast<std::uint64_t>(route.passage.most_block_bytes)}};
+    if (job.nodes == 1) json["alternatives"] = to_json(alternatives(job, reading));
     if (route.way == Way::aggregated) json["tiers"] = route.tiers(job);
     if (route.way == Way::aggregated && !route.seats.empty()) {
         json["strategy"] = name(strategy_of(job));
@@ -98,8 +109,8 @@ Json to_json(Plan const& plan)
     json["pieces"] = job.pattern.pieces;
     json["begin"] = job.pattern.begin;
     json["end"] = job.pattern.end;
-    json["write"] = to_json(job, plan.write);
-    json["read"] = to_json(job, plan.read);
+    json["write"] = to_json(job, plan.write, false);
+    json["read"] = to_json(job, plan.read, true);
     return json;
 }
 

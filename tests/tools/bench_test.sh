@@ -57,6 +57,23 @@ cells 9 hacc --layout aos --particles 500 --steps 2 --compute 0.01 --stage "ssd:
 grep -q "held up" "$work/out" || fail "no word of how long the application is held up"
 [ -z "$(ls "$work.stage")" ] || fail "left behind on the fast tier: $(ls "$work.stage")"
 
+# Every way that could have been taken, beside the one that was.
+"$bin/tapioca" bench -n 2 segmented --block 4K --bytes 64K --ways --dropin --reps 2 --dir "$work" --json "$work/cells.json" \
+    >"$work/out" 2>&1 || { cat "$work/out"; fail "tapioca bench --ways failed"; }
+for words in "direct " "1 aggregator " "2 aggregators " "left to the MPI library" "by default, later steps" "^4 cells: regret"; do
+    grep -qe "$words" "$work/out" || { cat "$work/out"; fail "--ways has no '$words'"; }
+done
+grep -q "every byte written and read was verified" "$work/out" || fail "--ways verified nothing"
+[ "$(grep -c '"regret":' "$work/cells.json")" = 4 ] || fail "not four cells of ways"
+[ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
+refused "has its own methods" "$bin/tapioca" bench -n 2 hacc --ways --methods tapioca
+# Calls that come again go all the ways in turns, one of them through the MPI library alone, and write the same bytes.
+TAPIOCA_LEARN=always TAPIOCA_REPORT=$work/report.json "$bin/tapioca" bench -n 2 segmented --block 4K --bytes 64K --dropin \
+    --methods collective --reps 2 --dir "$work" >"$work/out" 2>&1 || { cat "$work/out"; fail "TAPIOCA_LEARN=always failed"; }
+grep -q "every byte written was verified" "$work/out" || fail "TAPIOCA_LEARN=always verified nothing"
+grep -q "the MPI library is faster, or is tried" "$work/report.json" || fail "nothing was left to the MPI library"
+rm "$work/report.json"
+
 "$bin/tapioca" bench -n 4 election --partitions 1,3,8 --reps 2 --dir "$work" --json "$work/cells.json" >"$work/out" 2>&1 ||
     { cat "$work/out"; fail "tapioca bench election failed"; }
 grep -q "4 ranks on 4 nodes" "$work/out" || fail "no four nodes"

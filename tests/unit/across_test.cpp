@@ -150,7 +150,7 @@ TEST(ByHand, HostsOnSlowLinks)
     auto const c2 = 16 * MiB / 10e9;
     same(local.write.links_s, c1 + c2 / 16,
          "19: links, then memory; two hops a message; one round before the first write");
-    same(local.write_direct.total(), 8 * 4096 * 3e-6 + 8 * 16 * MiB / 2.4e9, "20: one kernel, one lock, 32,768 calls");
+    same(local.write_direct.total(), 8 * 4096 * 1e-6 + 8 * 16 * MiB / 2.4e9, "20: one kernel, one lock, 32,768 calls");
     // A file system of which nobody knows what all nodes get together: what each gets.
     auto const remote = foresee(eight_hosts("nfs"), 8, 2, "interleaved:4K,16M");
     EXPECT_EQ(remote.plan.write.aggregators, 8);

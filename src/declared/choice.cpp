@@ -1,0 +1,119 @@
+#include "declared/choice.hpp"
+
+#include <fmt/core.h>
+
+namespace tapioca::declared {
+
+namespace {
+
+plan::Route const& route_of(plan::Plan const& plan, Op op)
+{
+    return op == Op::write ? plan.write : plan.read;
+}
+
+}  // namespace
+
+Choice::Choice(file::OpenFile const& file, pattern::Variables variables, plan::Plan plan)
+    : session_(file.session), around_(file.around), planned_(session_, around_, std::move(variables), std::move(plan))
+{
+}
+
+void Choice::learn(plan::Learning learning, bool with_left)
+{
+    learning_ = learning;
+    with_left_ = with_left;
+    start_over();
+}
+
+void Choice::start_over()
+{
+    if (learning_ == plan::Learning::off) return;
+    for (auto const op : {Op::write, Op::read}) {
+        auto const& route = route_of(plan(), op);
+        if (!route.feasible || plan().job.pattern.bytes == 0) continue;
+        auto others = plan::alternatives(plan().job, op == Op::read);
+        // MPI libraries fill new holes with anything, and miscount what is read across the end of a file.
+        bool const rightly = op == Op::write && plan().job.pattern.dense();
+        bool const open = plan().job.options.direct.value_or(Direct::automatic) == Direct::automatic;
+        if (with_left_ && rightly && open) others.push_back({plan::Alternative::left, 0});
+        learner(op) = plan::Learner(plan::taken_by(route), others, learning_);
+    }
+}
+
+/// The transfer of the way that is to be taken, if it was made.
+engine::Transfer* Choice::find(Op op)
+{
+    if (!learner(op).active()) return &planned_;
+    auto const& way = learner(op).way();
+    if (way.is_left() || way.aggregators == plan::taken_by(route_of(plan(), op)).aggregators) return &planned_;
+    auto const at = others_.find({op, way.aggregators});
+    return at == others_.end() ? nullptr : at->second.get();
+}
+
+Op Choice::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
+{
+    auto const op = planned_.announce(mine, spoiled, otherwise);
+    now_ = find(op);
+    now_->assume(op);
+    return op;
+}
+
+/// Plans the way that is to be taken. The same Status on every rank. Collective.
+core::Status Choice::make(file::OpenFile const& file, Op op)
+{
+    auto const& way = learner(op).way();
+    auto plan = file.plan(variables(), way.apply(this->plan().job.options));
+    if (!plan) return tl::unexpected(plan.error());
+    auto const& route = route_of(*plan, op);
+    if (!route.feasible) return route.feasible;
+    others_[{op, way.aggregators}] =
+        std::make_unique<engine::Transfer>(session_, around_, variables(), std::move(*plan));
+    return {};
+}
+
+void Choice::ran(file::OpenFile const& file, Op op, std::optional<double> seconds)
+{
+    auto& learner = this->learner(op);
+    if (learner.settled()) return;
+    learner.ran(seconds);
+    while (!find(op)) {
+        auto const made = make(file, op);
+        if (!made) learner.refused(made.error().text);
+    }
+    if (!learner.settled()) return;
+    auto const* const kept = find(op);
+    std::erase_if(others_, [&](auto const& other) {
+        return other.first.first == op && other.second.get() != kept && other.second.get() != now_;
+    });
+}
+
+std::string Choice::explain() const
+{
+    std::string text;
+    for (auto const op : {Op::write, Op::read}) {
+        if (!learner(op).active() || learner(op).kept().runs == 0) continue;
+        text += fmt::format("  learnt about {}: {}\n", op == Op::write ? "writing" : "reading", learner(op).account());
+    }
+    return text;
+}
+
+void Choice::describe(nlohmann::ordered_json& list) const
+{
+    for (auto const op : {Op::write, Op::read}) {
+        if (!learner(op).active() || learner(op).kept().runs == 0) continue;
+        auto ways = nlohmann::ordered_json::array();
+        for (auto const& trial : learner(op).trials()) {
+            if (trial.runs == 0 && trial.verdict.empty()) continue;
+            nlohmann::ordered_json one{{"way", trial.way.name()}, {"runs", trial.runs}, {"verdict", trial.verdict}};
+            if (!trial.way.is_left()) one["predicted_s"] = trial.way.seconds;
+            if (trial.seconds) one["measured_s"] = *trial.seconds;
+            ways.push_back(std::move(one));
+        }
+        list.push_back({{"op", op == Op::write ? "write" : "read"},
+                        {"kept", learner(op).kept().way.name()},
+                        {"settled", learner(op).settled()},
+                        {"ways", std::move(ways)}});
+    }
+}
+
+}  // namespace tapioca::declared

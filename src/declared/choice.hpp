@@ -1,0 +1,70 @@
+// Choice: the ways that the runs of a step can go. It begins with the plan's; where something is learnt, other plans
+// are made and tried (plan/learner.hpp).
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/transfer.hpp"
+#include "file/open_file.hpp"
+#include "plan/learner.hpp"
+
+namespace tapioca::declared {
+
+using engine::Op;
+
+class Choice {
+public:
+    Choice(file::OpenFile const& file, pattern::Variables variables, plan::Plan plan);
+
+    /// Other ways may be tried from now on; `with_left`: one of them is to leave the access to the MPI library. Local.
+    void learn(plan::Learning learning, bool with_left);
+    /// The next run, or the one that is under way.
+    [[nodiscard]] engine::Transfer& now() { return *now_; }
+    [[nodiscard]] engine::Transfer const& now() const { return *now_; }
+    /// As Transfer::announce(); what is announced goes the way that is to be taken now.
+    Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
+    /// True if ran() wants to hear of the runs in this direction.
+    [[nodiscard]] bool learns(Op op) const { return learner(op).active() && !learner(op).settled(); }
+    /// True if the next run in this direction is to be left to the MPI library.
+    [[nodiscard]] bool leaves(Op op) const { return learner(op).active() && learner(op).way().is_left(); }
+    /// Whether ran() needs the seconds of the next run.
+    [[nodiscard]] bool listens(Op op) const { return learner(op).listens(); }
+    /// A run took so long, the same on all ranks; none if nobody listens. Makes the plan of the next way. Collective.
+    void ran(file::OpenFile const& file, Op op, std::optional<double> seconds);
+    /// What was learnt is forgotten: circumstances are others. Local.
+    void start_over();
+
+    /// The plan that the step was declared with.
+    [[nodiscard]] plan::Plan const& plan() const { return planned_.plan(); }
+    [[nodiscard]] pattern::Variables const& variables() const { return planned_.variables(); }
+    [[nodiscard]] plan::Learner const& learner(Op op) const { return learners_[op == Op::write ? 0 : 1]; }
+    /// What was tried, for people; empty if nothing was.
+    [[nodiscard]] std::string explain() const;
+    /// The same for the report: an object for each direction that was gone, appended to `list`.
+    void describe(nlohmann::ordered_json& list) const;
+
+private:
+    using Key = std::pair<Op, int>;  // the direction and the number of aggregators
+
+    [[nodiscard]] plan::Learner& learner(Op op) { return learners_[op == Op::write ? 0 : 1]; }
+    [[nodiscard]] engine::Transfer* find(Op op);
+    [[nodiscard]] core::Status make(file::OpenFile const& file, Op op);
+
+    std::shared_ptr<engine::Session> session_;
+    std::shared_ptr<engine::Surroundings> around_;
+    engine::Transfer planned_;
+    std::map<Key, std::unique_ptr<engine::Transfer>> others_;
+    engine::Transfer* now_ = &planned_;
+    std::array<plan::Learner, 2> learners_;  ///< of writing and of reading
+    plan::Learning learning_ = plan::Learning::off;
+    bool with_left_ = false;
+};
+
+}  // namespace tapioca::declared

@@ -1,0 +1,64 @@
+#include "plan/ways.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "plan/across.hpp"
+#include "plan/predict.hpp"
+
+namespace tapioca::plan {
+
+std::string Alternative::name() const
+{
+    if (aggregators == 0) return "direct";
+    if (is_left()) return "left to the MPI library";
+    return fmt::format("{} aggregator{}", aggregators, aggregators == 1 ? "" : "s");
+}
+
+Options Alternative::apply(Options options) const
+{
+    options.direct = aggregators == 0 ? Direct::always : Direct::never;
+    if (aggregators > 0) options.nbaggr = options.nbaggr_read = aggregators;
+    return options;
+}
+
+std::vector<int> numbers(Job const& job, int streams)
+{
+    auto const most = std::min(job.ranks, most_partitions);
+    std::vector<int> result{std::min(streams, most), most};
+    for (int number = 1; number <= most; number *= 2) result.push_back(number);
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+}
+
+std::vector<Alternative> alternatives(Job const& job, bool reading)
+{
+    auto const& options = job.options;
+    auto const wish = options.direct.value_or(Direct::automatic);
+    auto const asked = reading ? options.nbaggr_read.value_or(options.nbaggr.value_or(nbaggr_auto))
+                               : options.nbaggr.value_or(nbaggr_auto);
+    std::vector<Alternative> result;
+    auto const direct = [&] {
+        if (job.nodes > 1) return predict_direct(job, direct_flow(job, {}), reading).total();
+        return reading ? direct_read_seconds(job) : direct_write_seconds(job);
+    };
+    if (wish != Direct::never) result.push_back({0, direct()});
+    auto const seconds = [&](int count) {
+        return reading ? aggregated_read_seconds(job, count) : aggregated_write_seconds(job, count);
+    };
+    auto const streams = reading ? job.storage.read_streams : job.storage.write_streams;
+    if (wish != Direct::always && asked == nbaggr_auto && job.nodes == 1)
+        for (int const count : numbers(job, streams)) result.push_back({count, seconds(count)});
+    std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.seconds < b.seconds; });
+    return result;
+}
+
+Alternative taken_by(Route const& route)
+{
+    if (route.way == Way::direct) return {0, route.direct_s};
+    return {route.aggregators, route.aggregated_s};
+}
+
+}  // namespace tapioca::plan

@@ -1,0 +1,125 @@
+// Steps that run again and try other ways: the bytes are the same, whichever way they went.
+#include <fstream>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "support/mpi_test.hpp"
+
+namespace tapioca::test {
+namespace {
+
+/// Blocks of 5,000 bytes dealt rank by rank, of which every third is left out if there are to be holes.
+Pattern dealt(bool holes)
+{
+    Pattern pattern;
+    std::vector<Extent> extents;
+    for (int i = 0; i < 12; ++i)
+        if (!holes || i % 3 != 1) extents.push_back({(std::int64_t{i} * ranks() + rank()) * 5000, 5000});
+    pattern.add(extents);
+    return pattern;
+}
+
+std::int64_t bytes_of(bool holes)
+{
+    return (holes ? 8 : 12) * 5000;
+}
+
+constexpr int runs = 17;
+
+nlohmann::json last_account(std::string const& report)
+{
+    std::ifstream in(report);
+    return nlohmann::json::parse(in)["files"].back();
+}
+
+TEST(Learning, EveryWayMovesTheSameBytes)
+{
+    Scratch const scratch;
+    for (bool const holes : {false, true}) {
+        Options options;
+        options.learn = "always";
+        options.report = scratch.path("report.json");
+        auto const shift = std::int64_t{60'000} * ranks();
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        auto step = file.declare(dealt(holes));
+        auto const bytes = static_cast<std::size_t>(bytes_of(holes));
+        for (int i = 0; i < runs; ++i) {
+            step.rebase(i * shift);
+            auto const data = stream(static_cast<std::uint64_t>(100 * i + rank()), bytes);
+            step.write(0, data);
+            step.finish();
+        }
+        for (int i = 0; i < runs; ++i) {
+            step.rebase(i * shift);
+            std::vector<std::byte> data(bytes);
+            step.read(0, std::span(data));
+            EXPECT_EQ(step.finish().bytes, bytes);
+            EXPECT_EQ(data, stream(static_cast<std::uint64_t>(100 * i + rank()), bytes)) << "step " << i;
+        }
+        auto const text = step.plan().explain();
+        EXPECT_NE(text.find("learnt about writing"), std::string::npos) << text;
+        file.close();
+        if (rank() != 0) continue;
+        auto const learnt = last_account(*options.report)["learnt"];
+        ASSERT_EQ(learnt.size(), 2U);
+        EXPECT_EQ(learnt[0]["op"], "write");
+        int all = 0;
+        for (auto const& way : learnt[0]["ways"]) all += way["runs"].get<int>();
+        EXPECT_EQ(all, runs);
+        EXPECT_GE(learnt[0]["ways"].size(), 2U) << learnt.dump(2);
+    }
+}
+
+TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
+{
+    Scratch const scratch;
+    for (auto const* const wish : {"on", "off"}) {
+        Options options;
+        options.learn = wish;
+        options.report = scratch.path("report.json");
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        auto step = file.declare(dealt(false));
+        for (int i = 0; i < 40; ++i) {
+            auto const data = stream(static_cast<std::uint64_t>(rank()), 60'000);
+            step.write(0, data);
+            step.finish();
+        }
+        file.close();
+        if (rank() != 0) continue;
+        auto const account = last_account(*options.report);
+        EXPECT_EQ(account.contains("learnt"), wish == std::string_view("on")) << account.dump(2);
+        if (!account.contains("learnt")) continue;
+        auto const& chosen = account["learnt"][0]["ways"][0];
+        auto const measured = chosen["measured_s"].get<double>();
+        auto const predicted = chosen["predicted_s"].get<double>();
+        bool const off = measured > 1.25 * predicted || predicted > 1.25 * measured;
+        bool const tried = account["learnt"][0]["ways"].size() > 1;
+        EXPECT_TRUE(!tried || off) << account["learnt"].dump(2);
+    }
+}
+
+TEST(Learning, OneRankWithoutDataLearnsToo)
+{
+    Scratch const scratch;
+    Options options;
+    options.learn = "always";
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    Pattern pattern;
+    std::int64_t const each = rank() == ranks() - 1 && ranks() > 1 ? 0 : 70'000;
+    pattern.add({{rank() * std::int64_t{70'000}, each}});
+    auto step = file.declare(pattern);
+    auto const data = stream(static_cast<std::uint64_t>(rank()), static_cast<std::size_t>(each));
+    for (int i = 0; i < 8; ++i) {
+        if (each > 0) step.write(0, data);
+        step.finish();
+        std::vector<std::byte> back(static_cast<std::size_t>(each));
+        if (each > 0) step.read(0, std::span(back));
+        step.finish();
+        EXPECT_EQ(back, data);
+    }
+    file.close();
+}
+
+}  // namespace
+}  // namespace tapioca::test
