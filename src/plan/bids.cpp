@@ -76,6 +76,15 @@ private:
 
 }  // namespace
 
+void Election::weigh(std::vector<Weight> found)
+{
+    weights = std::move(found);
+    std::sort(weights.begin(), weights.end(),
+              [](Weight const& a, Weight const& b) { return std::pair(a.begin, a.node) < std::pair(b.begin, b.node); });
+    longest_weight_ = 0;
+    for (auto const& weight : weights) longest_weight_ = std::max(longest_weight_, weight.end - weight.begin);
+}
+
 CostModel Election::costs() const
 {
     return {*machine, model, remote_storage};
@@ -85,9 +94,12 @@ std::vector<machine::Source> Election::sources(std::size_t partition) const
 {
     auto sources = partitions[partition].sources;
     if (!sources.empty()) return sources;
-    for (auto const& weight : weights)
-        if (weight.covers(partition) && weight.bytes_in(partition) > 0)
-            sources.push_back({where[index(weight.node)], static_cast<double>(weight.bytes_in(partition))});
+    auto const least = partition >= longest_weight_ ? partition + 1 - longest_weight_ : 0;
+    auto weight = std::lower_bound(weights.begin(), weights.end(), least,
+                                   [](Weight const& one, std::size_t begin) { return one.begin < begin; });
+    for (; weight != weights.end() && weight->begin <= partition; ++weight)
+        if (weight->covers(partition) && weight->bytes_in(partition) > 0)
+            sources.push_back({where[index(weight->node)], static_cast<double>(weight->bytes_in(partition))});
     unite(sources);
     return sources;
 }

@@ -186,7 +186,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     auto const each = route.memory_per_aggregator();
     if (job.nodes > 1) {
         election.partitions.resize(route.cuts.size() - 1);
-        election.weights = weights;
+        election.weigh(weights);
         for (auto const& weight : weights)
             for (auto p = weight.begin; p < weight.end; ++p)
                 election.partitions[p].bytes += static_cast<double>(weight.bytes_in(p));
