@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "core/index.hpp"
+
 namespace tapioca::declared {
 
 namespace {
@@ -71,20 +73,53 @@ core::Status Choice::make(file::OpenFile const& file, Op op)
     return {};
 }
 
+/// The way that is to be taken next has its plan, or another one is taken. Collective.
+void Choice::get_ready(file::OpenFile const& file, Op op)
+{
+    while (!find(op)) {
+        auto const made = make(file, op);
+        if (!made) learner(op).refused(made.error().text);
+    }
+}
+
 void Choice::ran(file::OpenFile const& file, Op op, std::optional<double> seconds)
 {
     auto& learner = this->learner(op);
     if (learner.settled()) return;
     learner.ran(seconds);
-    while (!find(op)) {
-        auto const made = make(file, op);
-        if (!made) learner.refused(made.error().text);
-    }
+    get_ready(file, op);
     if (!learner.settled()) return;
     auto const* const kept = find(op);
     std::erase_if(others_, [&](auto const& other) {
         return other.first.first == op && other.second.get() != kept && other.second.get() != now_;
     });
+}
+
+void Choice::prefer(file::OpenFile const& file, machine::Learnt const& learnt)
+{
+    for (auto const op : {Op::write, Op::read}) {
+        if (!learner(op).active()) continue;
+        auto const way = learnt.find(plan::shape_of(plan().job, op == Op::read));
+        if (way && way->aggregators == plan::Alternative::left && !with_left_) continue;
+        if (!way) continue;
+        learner(op).prefer(way->aggregators, way->seconds_per_byte * core::as_double(plan().job.pattern.bytes));
+        get_ready(file, op);
+    }
+}
+
+std::string Choice::lines(machine::Learnt const& learnt) const
+{
+    std::string text;
+    for (auto const op : {Op::write, Op::read}) {
+        if (!learner(op).active() || !learner(op).settled() || !learner(op).kept().seconds) continue;
+        auto const key = plan::shape_of(plan().job, op == Op::read);
+        auto const& kept = learner(op).kept();
+        auto const before = learnt.find(key);
+        if (before && before->aggregators == kept.way.aggregators) continue;
+        text += machine::Learnt::line(
+            key, {kept.way.aggregators, *kept.seconds / core::as_double(plan().job.pattern.bytes)});
+    }
+    return text;
 }
 
 std::string Choice::explain() const

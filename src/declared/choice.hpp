@@ -13,6 +13,7 @@
 
 #include "engine/transfer.hpp"
 #include "file/open_file.hpp"
+#include "machine/learnt.hpp"
 #include "plan/learner.hpp"
 
 namespace tapioca::declared {
@@ -38,6 +39,10 @@ public:
     [[nodiscard]] bool listens(Op op) const { return learner(op).listens(); }
     /// A run took so long, the same on all ranks; none if nobody listens. Makes the plan of the next way. Collective.
     void ran(file::OpenFile const& file, Op op, std::optional<double> seconds);
+    /// Earlier jobs have learnt this. Collective; the same on all ranks.
+    void prefer(file::OpenFile const& file, machine::Learnt const& learnt);
+    /// Lines for later jobs about what was found out that `learnt` does not say. Local.
+    [[nodiscard]] std::string lines(machine::Learnt const& learnt) const;
     /// What was learnt is forgotten: circumstances are others. Local.
     void start_over();
 
@@ -55,6 +60,7 @@ private:
 
     [[nodiscard]] plan::Learner& learner(Op op) { return learners_[op == Op::write ? 0 : 1]; }
     [[nodiscard]] engine::Transfer* find(Op op);
+    void get_ready(file::OpenFile const& file, Op op);
     [[nodiscard]] core::Status make(file::OpenFile const& file, Op op);
 
     std::shared_ptr<engine::Session> session_;

@@ -109,7 +109,7 @@ void FileState::close_all()
     require_idle("close");
     auto staged = staging ? staging->close() : core::Status();
     if (staging && settings.options.report) account.more.emplace_back("stage", staging->figures());
-    if (settings.options.report) tell_what_was_learnt();
+    tell_what_was_learnt();
     staging.reset();
     auto local = lazy_target.close();
     core::keep_first(local, forgotten());
@@ -123,12 +123,49 @@ void FileState::close_all()
     raise_if("close", agreed);
 }
 
-/// Into the account: predicted and measured seconds of every way that a step went, and the largest error.
+/// The file of TAPIOCA_LEARN, if that is one.
+std::optional<std::string> FileState::learnt_path() const
+{
+    auto const& wish = settings.options.learn;
+    return wish && wish->find('/') != std::string::npos ? wish : std::nullopt;
+}
+
+void FileState::read_learnt()
+{
+    auto const kept_in = learnt_path();
+    if (!kept_in) return;
+    std::string text;
+    if (session->team().rank() == 0) {
+        auto found = machine::read_learnt(*kept_in);
+        auto const parsed = found.and_then([](auto const& all) { return machine::Learnt::parse(all); });
+        keeps_learnt_ = parsed.has_value();
+        if (!parsed)
+            core::warn(fmt::format("TAPIOCA_LEARN: {}: {}; nothing is read from it or written to it", *kept_in,
+                                   parsed.error().text));
+        else if (parsed->damaged() > 0)
+            core::warn(fmt::format("TAPIOCA_LEARN: {}: {} damaged line{} left out", *kept_in, parsed->damaged(),
+                                   parsed->damaged() == 1 ? " is" : "s are"));
+        if (parsed) text = std::move(*found);
+    }
+    auto const all = session->agreement().broadcast(std::move(text));
+    if (all) learnt = machine::Learnt::parse(*all).value_or(machine::Learnt());
+}
+
+void FileState::note_learnt(Choice const& choice)
+{
+    constexpr std::size_t most = 100;  // of the steps of a program that declares without end
+    if (settings.options.report && learnt_account_.size() < most) choice.describe(learnt_account_);
+    if (keeps_learnt_) learnt_lines_ += choice.lines(learnt);
+}
+
+/// Into the account, predicted and measured seconds of every way that a step went; and into the file for later jobs.
 void FileState::tell_what_was_learnt()
 {
-    auto learnt = nlohmann::ordered_json::array();
-    for (auto const* const step : steps) step->choice().describe(learnt);
-    if (!learnt.empty()) account.more.emplace_back("learnt", learnt.dump());
+    for (auto const* const step : steps) note_learnt(step->choice());
+    if (!learnt_account_.empty()) account.more.emplace_back("learnt", learnt_account_.dump());
+    if (learnt_lines_.empty()) return;
+    auto const added = machine::add_learnt(*learnt_path(), learnt_lines_);
+    if (!added) core::warn("TAPIOCA_LEARN: " + added.error().text);
 }
 
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
@@ -146,6 +183,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         file::open(*state, {comm, options, info, opening.kept});
         if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
         file::complete(*state);
+        state->read_learnt();
     } catch (std::bad_alloc const&) {
         if (!state || !state->session)
             comm::end_job(fmt::format("rank {} is out of memory while the others wait for it in open() of {}",
@@ -170,6 +208,7 @@ std::unique_ptr<StepState> plan_step(std::shared_ptr<FileState> const& shared, p
     bool const one_node = plan->job.nodes == 1;
     auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
     step->choice().learn(file.learning(), false);
+    step->choice().prefer(file, file.learnt);
     if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
     return step;
 }

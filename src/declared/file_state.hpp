@@ -2,15 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "file/open_file.hpp"
 #include "flush/staging.hpp"
+#include "machine/learnt.hpp"
 #include "report/account.hpp"
 
 namespace tapioca::declared {
 
+class Choice;
 class StepState;
 
 class FileState : public file::OpenFile {
@@ -30,7 +35,13 @@ public:
     void sync();
     [[nodiscard]] std::uint64_t size();
     void close();
+    /// Reads what earlier jobs have learnt, where a file is named. Collective.
+    void read_learnt();
 
+    /// What earlier jobs have learnt, where TAPIOCA_LEARN names a file; the same on all ranks.
+    machine::Learnt learnt;
+    /// A step of this file goes: what it has learnt stays. Local.
+    void note_learnt(Choice const& choice);
     /// A step was dropped with variables that were supplied and never moved: close() says so. Local.
     void note_forgotten(core::Status const& what) { core::keep_first(forgotten_, what); }
 
@@ -38,8 +49,12 @@ private:
     [[nodiscard]] core::Status forgotten() const;
     void close_all();
     void tell_what_was_learnt();
+    [[nodiscard]] std::optional<std::string> learnt_path() const;
 
     core::Status forgotten_;
+    nlohmann::ordered_json learnt_account_ = nlohmann::ordered_json::array();
+    std::string learnt_lines_;   ///< to be added to the file, on rank 0
+    bool keeps_learnt_ = false;  ///< that file is one
 };
 
 struct Opening {

@@ -32,6 +32,7 @@ StepState::~StepState()
 {
     std::erase(file_->steps, this);
     try {
+        file_->note_learnt(choice_);
         file_->note_forgotten(forgotten());
     } catch (std::bad_alloc const&) {  // whoever has no memory for a line hears of it anyway
     }

@@ -191,6 +191,7 @@ std::size_t Steps::declare(Part const& part)
     auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // what comes here comes after a flush
     step->choice().learn(file_->learning(), !file_->staging);
+    step->choice().prefer(*file_, file_->learnt);
     auto& channel = *program_.channel;
     auto& known = channel.known;
     auto const place = known.size() < Channel::most_known ? known.size() : channel.oldest++ % Channel::most_known;

@@ -12,6 +12,7 @@ constexpr int runs_to_judge = 3;       // the first makes memory and faults page
 constexpr double right_within = 1.25;  // a prediction that is not off by more is believed
 constexpr double gain = 0.95;          // what a way must take, at most, of the time of the one it is to replace
 constexpr double hopeless = 3;         // so much slower, one run is enough
+constexpr double changed = 2;          // so much slower than in an earlier job, what was learnt no longer holds
 constexpr double far_off = 4;          // nobody tries what is predicted to take so much longer than what was measured
 constexpr double credit_runs = 2;      // that trying may cost in the beginning
 constexpr double part_for_trying = 0.05;  // of all the time, after that
@@ -93,6 +94,10 @@ void Learner::go_on()
 {
     current_ = kept_;
     if (kept().runs < runs_to_judge) return;
+    if (expected_s_) {
+        compare_with_earlier();
+        if (settled_ || kept().runs < runs_to_judge) return;
+    }
     bool open = false;
     for (std::size_t i = 0; i < trials_.size(); ++i) {
         if (i == kept_ || !worth_trying(trials_[i])) continue;
@@ -121,14 +126,25 @@ void Learner::refused(std::string const& why)
     go_on();
 }
 
-void Learner::prefer(Alternative const& way)
+void Learner::prefer(int aggregators, double seconds)
 {
     auto const at = std::find_if(trials_.begin(), trials_.end(),
-                                 [&](Trial const& trial) { return trial.way.name() == way.name(); });
-    if (at == trials_.end()) return;
+                                 [&](Trial const& trial) { return trial.way.aggregators == aggregators; });
+    if (settled_ || in_turns_ || at == trials_.end()) return;
     kept_ = current_ = static_cast<std::size_t>(at - trials_.begin());
-    at->verdict = "the fastest in an earlier job";
-    settled_ = true;
+    expected_s_ = seconds;
+}
+
+/// The way of an earlier job is kept, or all begins anew.
+void Learner::compare_with_earlier()
+{
+    bool const still = kept().seconds.value_or(0) <= changed * *expected_s_;
+    expected_s_.reset();
+    trials_[kept_].verdict = still ? "the fastest in an earlier job" : "slower than in an earlier job";
+    settled_ = still;
+    if (still) return;
+    if (kept_ == 0) trials_[kept_].verdict.clear();
+    kept_ = current_ = 0;
 }
 
 std::string Learner::account() const

@@ -44,8 +44,9 @@ public:
     void ran(std::optional<double> seconds);
     /// The way that was to be taken cannot be.
     void refused(std::string const& why);
-    /// Another job has found this way to be the fastest: it is taken first, and tried against what was chosen.
-    void prefer(Alternative const& way);
+    /// An earlier job has found the way with so many aggregators to be the fastest, in so many seconds: it is taken
+    /// and, unless it takes much longer now, kept. Nothing changes if this job cannot go that way.
+    void prefer(int aggregators, double seconds);
 
     /// No other way will be tried.
     [[nodiscard]] bool settled() const { return settled_; }
@@ -61,6 +62,7 @@ private:
     [[nodiscard]] bool affordable(Trial const& trial) const;
     void judge(double last_s);
     void go_on();
+    void compare_with_earlier();
     void take_turns();
 
     std::vector<Trial> trials_;  ///< the planner's choice first
@@ -68,8 +70,9 @@ private:
     std::size_t current_ = 0;
     bool settled_ = true;
     bool in_turns_ = false;
-    double spent_s_ = 0;  ///< in all runs, by what the kept way takes
-    double lost_s_ = 0;   ///< by trying
+    std::optional<double> expected_s_;  ///< of the kept way, by an earlier job
+    double spent_s_ = 0;                ///< in all runs, by what the kept way takes
+    double lost_s_ = 0;                 ///< by trying
 };
 
 }  // namespace tapioca::plan

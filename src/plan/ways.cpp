@@ -1,6 +1,7 @@
 #include "plan/ways.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/core.h>
 
@@ -53,6 +54,17 @@ std::vector<Alternative> alternatives(Job const& job, bool reading)
         for (int const count : numbers(job, streams)) result.push_back({count, seconds(count)});
     std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.seconds < b.seconds; });
     return result;
+}
+
+std::string shape_of(Job const& job, bool reading)
+{
+    auto const& p = job.pattern;
+    auto const class_of = [](std::uint64_t value) { return std::bit_width(value); };
+    auto const slices = static_cast<std::uint64_t>((p.end - p.begin) / pattern::Summary::span_bytes + 1);
+    return fmt::format("{} {} on {}, {} cores, {} ranks, {} nodes, {}, bytes {}, piece {}, slices {} of {}",
+                       reading ? "read" : "write", job.storage.name, job.machine ? job.machine->name : "one node",
+                       job.cores, job.ranks, job.nodes, p.dense() ? "dense" : "holes", class_of(p.bytes),
+                       class_of(p.bytes / std::max<std::uint64_t>(1, p.pieces)), class_of(p.spans), class_of(slices));
 }
 
 Alternative taken_by(Route const& route)

@@ -28,6 +28,9 @@ std::vector<int> numbers(Job const& job, int streams);
 /// All ways that the options leave open, the fastest by prediction first. On several nodes only direct access: what
 /// other numbers of aggregators take depends on their places.
 std::vector<Alternative> alternatives(Job const& job, bool reading);
+/// What jobs have in common that a way is the fastest for, in words: machine, file system, ranks, sizes in powers of
+/// two.
+std::string shape_of(Job const& job, bool reading);
 /// The one that a route of this job takes.
 Alternative taken_by(Route const& route);
 

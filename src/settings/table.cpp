@@ -221,6 +221,16 @@ bool parse_drain(Row const&, Options& options, std::string const& text)
     return true;
 }
 
+/// A word, or a path: what has no slash in it is more likely a word that was misspelt.
+bool parse_learn(Row const&, Options& options, std::string const& text)
+{
+    auto const word = lower(text);
+    bool const is_word = word == "on" || word == "off" || word == "always";
+    if (!is_word && text.find('/') == std::string::npos) return false;
+    options.learn = is_word ? word : text;
+    return true;
+}
+
 bool parse_seconds(Row const&, Options& options, std::string const& text)
 {
     auto const value = number<double>(text);

@@ -99,6 +99,65 @@ TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
     }
 }
 
+/// Runs a step so often that its way is settled. What the account says of it, on rank 0.
+nlohmann::json settle(Scratch const& scratch, std::string const& learn)
+{
+    Options options;
+    options.learn = learn;
+    options.report = scratch.path("report.json");
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    {
+        auto step = file.declare(dealt(false));
+        auto const data = stream(static_cast<std::uint64_t>(rank()), 60'000);
+        for (int i = 0; i < 400; ++i) {
+            step.write(0, data);
+            step.finish();
+        }
+    }
+    file.close();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return rank() == 0 ? last_account(*options.report) : nlohmann::json();
+}
+
+std::string text_of(std::string const& path)
+{
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
+{
+    if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
+    Scratch const scratch;
+    auto const path = scratch.path("learnt.txt");
+    auto const first = settle(scratch, path);
+    if (rank() == 0 && !first["learnt"][0]["settled"].get<bool>())
+        std::printf("not settled after 400 runs\n");  // on a machine so busy that trying is never affordable
+    auto const text = text_of(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto const second = settle(scratch, path);
+    if (rank() != 0 || text.empty()) return;
+    EXPECT_TRUE(text.starts_with("tapioca learnt 1\n")) << text;
+    // What the first has kept is what the second goes first, whatever it thinks of it later.
+    auto const kept = first["learnt"][0]["kept"].get<std::string>();
+    for (auto const& way : second["learnt"][0]["ways"])
+        if (way["way"] == kept) {
+            EXPECT_GE(way["runs"].get<int>(), 3) << second["learnt"].dump(2);
+            EXPECT_NE(way["verdict"].get<std::string>().find("earlier job"), std::string::npos)
+                << second["learnt"].dump(2);
+        }
+}
+
+TEST(Learning, AForeignFileIsLeftAsItIs)
+{
+    Scratch const scratch;
+    auto const path = scratch.path("data.txt");
+    if (rank() == 0) std::ofstream(path) << "somebody's data\n";
+    MPI_Barrier(MPI_COMM_WORLD);
+    (void)settle(scratch, path);
+    EXPECT_EQ(text_of(path), "somebody's data\n");
+}
+
 TEST(Learning, OneRankWithoutDataLearnsToo)
 {
     Scratch const scratch;

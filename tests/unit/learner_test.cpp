@@ -112,13 +112,27 @@ TEST(Learner, GoesOnWithoutAWayThatIsRefused)
 TEST(Learner, BeginsWithWhatAnEarlierJobHasFound)
 {
     Learner learner({1, 1.0}, {{0, 1.1}});
-    learner.prefer({0, 0});
+    learner.prefer(0, 0.5);
     EXPECT_EQ(learner.way().name(), "direct");
+    EXPECT_DOUBLE_EQ(run(learner, {{"direct", 0.9}}, 10), 9.0);
     EXPECT_TRUE(learner.settled());
+    EXPECT_EQ(learner.kept().verdict, "the fastest in an earlier job");
     Learner other({1, 1.0}, {{0, 1.1}});
-    other.prefer({64, 0});  // which this job cannot have
+    other.prefer(64, 0.5);  // which this job cannot have
     EXPECT_EQ(other.way().name(), "1 aggregator");
     EXPECT_FALSE(other.settled());
+}
+
+TEST(Learner, LearnsAnewWhereAnEarlierJobsWayHasBecomeSlow)
+{
+    Learner learner({1, 1.0}, {{0, 1.1}, {2, 1.2}});
+    learner.prefer(0, 0.5);
+    Seconds const truth = {{"direct", 3.0}, {"1 aggregator", 1.1}, {"2 aggregators", 0.1}};
+    run(learner, truth, 20);
+    EXPECT_TRUE(learner.settled());
+    EXPECT_EQ(learner.way().name(), "1 aggregator");
+    EXPECT_EQ(learner.kept().verdict, "as predicted");
+    EXPECT_EQ(learner.trials()[1].verdict, "slower than in an earlier job");
 }
 
 TEST(Learner, TakesTurnsWhereItAlwaysTries)
