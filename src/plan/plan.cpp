@@ -42,6 +42,15 @@ std::vector<int> spread(int aggregators, int ranks)
     return result;
 }
 
+/// The `i`-th cut between as many partitions of whole blocks or stripes: nobody has two more than another.
+std::int64_t even_cut(Job const& job, std::int64_t i, std::int64_t partitions)
+{
+    auto const unit = unit_of(job.storage);
+    auto const first = job.pattern.begin / unit;
+    auto const units = core::divide_up(job.pattern.end, unit) - first;
+    return (first + units / partitions * i + units % partitions * i / partitions) * unit;
+}
+
 /// Cuts where the histogram has i/n of all bytes, on boundaries of blocks or stripes; staggered over the servers.
 std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
@@ -64,10 +73,7 @@ std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vec
         auto const at = begin + static_cast<std::int64_t>(bin) * width +
                         static_cast<std::int64_t>(inside * static_cast<double>(width));
         auto const near = job.nodes > 1 && at <= end - unit / 2 ? at + unit / 2 : at;  // the nearest boundary
-        auto const units = core::divide_up(end, unit) - begin / unit;
-        auto const whole =
-            (begin / unit + i * units / partitions) * unit;  // nobody has two blocks while another has none
-        auto const cut = job.nodes > 1 && even ? whole : core::align_down(near, unit);
+        auto const cut = job.nodes > 1 && even ? even_cut(job, i, partitions) : core::align_down(near, unit);
         cuts.push_back(std::clamp(cut, cuts.back(), end));
     }
     cuts.push_back(end);
