@@ -76,10 +76,11 @@ std::string network_text(Machine const& machine)
     if (gateways.hops.empty()) return text + "gateways  unknown\n";
     auto const [least, most] = std::minmax_element(gateways.hops.begin(), gateways.hops.end());
     text +=
-        fmt::format("gateways  {}{}, {} to {} hops away, {} and {} a link\n",
+        fmt::format("gateways  {}{}, {} to {} hops away, {} and {} a link{}\n",
                     gateways.nodes.empty() ? "unknown nodes" : plural(static_cast<int>(gateways.nodes.size()), "node"),
                     gateways.block > 0 ? fmt::format(", blocks of {}", gateways.block) : "", *least, *most,
-                    seconds(gateways.link.latency_s), rate(gateways.link.bandwidth));
+                    seconds(gateways.link.latency_s), rate(gateways.link.bandwidth),
+                    gateways.block_bandwidth > 0 ? fmt::format(", {} a block", rate(gateways.block_bandwidth)) : "");
     return text;
 }
 
@@ -133,10 +134,11 @@ Json json_of(Machine const& machine)
                  {"levels", Json::array()}};
     for (auto const& level : machine.topology->levels()) json["levels"].push_back(json_of(level));
     if (!machine.gateways.hops.empty())
-        json["gateways"] = {{"nodes", machine.gateways.nodes},
-                            {"block", machine.gateways.block},
-                            {"hops", machine.gateways.hops},
-                            {"link", json_of(machine.gateways.link)}};
+        json["gateways"] = {
+            {"nodes", machine.gateways.nodes},       {"block", machine.gateways.block},
+            {"hops", machine.gateways.hops},         {"through", machine.gateways.through},
+            {"servers", machine.gateways.servers},   {"block_bandwidth", machine.gateways.block_bandwidth},
+            {"link", json_of(machine.gateways.link)}};
     return json;
 }
 

@@ -31,6 +31,7 @@ struct Asked {
     std::string workload = "hacc:25000,aos";
     std::vector<std::string> storage;  // none or one: a type, of which the stripes may be known
     std::string svg;
+    std::vector<std::string> capacities;  // "hbm=32M"
     bool explain = false, json = false, compare = false, read = false;
     settings::Pairs settings;  // as hints, so that they go through the checks of the library
 };
@@ -53,7 +54,7 @@ struct Setting {
     char const* help;  ///< {words} and {default} are the setting's own
 };
 constexpr std::array<Setting, 8> settings_asked = {
-    {{"--aggregators", "nbaggr", "their number, auto or poster; gathers in any case"},
+    {{"--aggregators", "nbaggr", "their number, auto, poster or paper; gathers in any case"},
      {"--buffersize", "buffersize", "bytes of a buffer, such as 16M"},
      {"--buffers", "buffers", "buffers of an aggregator"},
      {"--strategy", "strategy", "placement: {words} [{default}]"},
@@ -89,11 +90,35 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
     app.add_option("--workload", asked.workload, workloads::texts())->capture_default_str();
     for (auto const& setting : settings_asked) add_setting(app, asked, setting);
+    app.add_option("--tier-capacity", asked.capacities, "TIER=BYTES: what a tier has on every node, such as hbm=32M")
+        ->allow_extra_args(false);
     app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
     app.add_flag("--explain", asked.explain, "every aggregator's place, its costs and the next best");
     app.add_flag("--compare", asked.compare, "a table of all strategies");
     app.add_flag("--json", asked.json, "the plan as JSON");
     app.add_option("--svg", asked.svg, "draw the plan into this file");
+}
+
+/// "hbm=32M" in place of what the platform file says.
+core::Status limit_tier(machine::Machine& machine, std::string const& text)
+{
+    auto const equals = text.find('=');
+    auto const wrong = [&](std::string const& why) {
+        return core::fail(Errc::invalid_argument, fmt::format("--tier-capacity {}: {}", text, why));
+    };
+    if (equals == std::string::npos) return wrong("expected TIER=BYTES, such as hbm=32M");
+    auto const name = text.substr(0, equals);
+    auto const bytes = core::parse_bytes(text.substr(equals + 1));
+    if (!bytes || *bytes == 0) return wrong("expected a positive number of bytes such as 33554432 or 32M");
+    std::vector<std::string> names;
+    for (auto& tier : machine.tiers) {
+        if (tier.name == name) {
+            tier.capacity_bytes = {static_cast<double>(*bytes), machine::Origin::platform};
+            return {};
+        }
+        names.push_back(tier.name);
+    }
+    return wrong(fmt::format("no node has the tier {}: there are {}", name, fmt::join(names, ", ")));
 }
 
 machine::Machine complete(machine::Machine machine)
@@ -129,8 +154,9 @@ double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<p
 
 int compare(Planner const& planner, Asked const& asked)
 {
-    fmt::print("{:<17} {:>6} {:>12} {:>14} {:>11} {:>13} {:>14} {:>14}\n", "strategy", "nodes", "crossing",
-               "into one node", "mean hops", "most C1, ms", "most cost, ms", "mean cost, ms");
+    fmt::print("{:<17} {:>6} {:>12} {:>14} {:>16} {:>11} {:>13} {:>14} {:>14} {:>14}\n", "strategy", "nodes",
+               "crossing", "into one node", "via one gateway", "mean hops", "most C1, ms", "most cost, ms",
+               "mean cost, ms", "predicted, ms");
     std::vector<plan::NamedStrategy> strategies(plan::strategies().begin(), plan::strategies().end());
     std::stable_partition(strategies.begin(), strategies.end(), [](auto const& row) { return row.strategy->baseline; });
     for (auto const& [name, strategy] : strategies) {
@@ -155,13 +181,15 @@ int compare(Planner const& planner, Asked const& asked)
             sum += seat.cost.total_s;
         }
         fmt::print(
-            "{:<17} {:>6} {:>12} {:>14} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f}\n", name, nodes.size(),
+            "{:<17} {:>6} {:>12} {:>14} {:>16} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f} {:>14.3f}\n", name, nodes.size(),
             core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
+            route.passage.used > 0 ? core::format_bytes(static_cast<std::uint64_t>(route.passage.most_bytes)) : "-",
             byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
-            c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3);
+            c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3, route.aggregated_s * 1e3);
     }
     fmt::print(
-        "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator\n",
+        "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator; "
+        "predicted: the step\n",
         options_of(asked.settings)->model.value_or("default"));
     return 0;
 }
@@ -203,7 +231,10 @@ core::Result<std::shared_ptr<machine::Machine const>> find_machine(Asked& asked)
     if (!file) return tl::unexpected(file.error());
     auto parsed = machine::parse_platform(file->text, file->path);
     if (!parsed) return tl::unexpected(parsed.error());
-    auto machine = std::make_shared<machine::Machine const>(complete(std::move(*parsed)));
+    auto completed = complete(std::move(*parsed));
+    for (auto const& text : asked.capacities)
+        if (auto const status = limit_tier(completed, text); !status) return tl::unexpected(status.error());
+    auto machine = std::make_shared<machine::Machine const>(std::move(completed));
     auto const most = machine->topology->nodes();
     if (asked.nodes == 0) asked.nodes = most;
     if (asked.nodes > most)

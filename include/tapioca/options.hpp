@@ -15,18 +15,19 @@ enum class Direct { automatic, never, always };
 /// Numbers of aggregators that have a name instead.
 inline constexpr int nbaggr_auto = 0;     ///< `auto`: what the target, the nodes and the memory allow
 inline constexpr int nbaggr_poster = -2;  ///< `poster`: 2^ceil(log2(data / memory of an aggregator))
+inline constexpr int nbaggr_paper = -3;   ///< `paper`: 2 for each server and 512 nodes, or 16 for each Pset
 
 /// Unset members take the default, or what the planner finds best. Rank 0's values count.
 struct Options {
     // how much is gathered, and where
     std::optional<std::uint64_t> buffersize;  ///< bytes of one buffer; rounded up to the file system's block
     std::optional<int> buffers;               ///< buffers per aggregator: 1 to 64, default 2; on several nodes 8
-    std::optional<int> nbaggr;                ///< number of aggregators, nbaggr_auto (default) or nbaggr_poster
+    std::optional<int> nbaggr;                ///< number of aggregators, or one of the names above
     std::optional<int> nbaggr_read;           ///< the same for reading; default: as nbaggr
     std::optional<int> aggr_per_ost;          ///< aggregators for each server of a striped file, in place of auto's
     std::optional<std::string> aggrtier;      ///< tier of the buffers: `dram`, or one of the platform's
     std::optional<std::string> strategy;      ///< how aggregators are placed
-    std::optional<std::string> model;         ///< cost model: `paper-2024`, `paper-2017` or `default`
+    std::optional<std::string> model;         ///< cost model: `default`, or one of the papers'
     std::optional<std::string> platform;      ///< description of the machine: a file, or the name of a shipped one
     std::optional<std::string> persistency;   ///< what the tier must outlive: `none`, `job` or `permanent`
     std::optional<Direct> direct;             ///< ranks access the file themselves: auto, never, always

@@ -16,15 +16,19 @@ namespace tapioca::machine {
 
 /// The way from the nodes to the file system. Unknown if `hops` is empty.
 struct Gateways {
-    std::vector<int> nodes;  ///< that have a link to an I/O node; none if only distances are known
-    int block = 0;           ///< nodes per block with gateways of its own (a Pset); 0: all serve all
-    Level link;              ///< of the way to the file system
-    std::vector<int> hops;   ///< per node: DistanceToIONode
+    std::vector<int> nodes;      ///< that have a link to an I/O node; none if only distances are known
+    int block = 0;               ///< nodes per block with gateways of its own (a Pset); 0: all serve all
+    Level link;                  ///< of each gateway to the file system
+    double block_bandwidth = 0;  ///< of all gateways of a block together (its I/O node); 0: as their links allow
+    std::vector<std::vector<int>> servers;  ///< per server of files: the gateways it is reached by; empty: by all
+    std::vector<int> hops;                  ///< per node: to its gateway, and the link from there
+    std::vector<int> through;               ///< per node: its gateway, counted from 0; empty if `nodes` is
 };
 
 struct Machine {
     std::string name;
-    std::string origin;  ///< where the description comes from, for people
+    std::string origin;          ///< where the description comes from, for people
+    bool links_assumed = false;  ///< latency or bandwidth of its links is a guess
     std::shared_ptr<Topology const> topology;
     Gateways gateways;
     std::vector<TierTraits> tiers;                              ///< of every node, fastest first

@@ -113,6 +113,7 @@ Storage storage_profile(std::string const& name)
             ? Storage{name, 4096, reserve, 6, 16, 1024 * KiB, 128 * KiB, 0.8e-6, 1e-6, 2.7e9, 5e9, 2.4e9, 2.5e9}
             : Storage{name, 4096, reserve, 1, 16, 2048 * KiB, 2048 * KiB, 0.8e-6, 5.5e-6, 4.5e9, 3.3e9, 3.3e9, 2.5e9};
     storage.remote = system.reach == Reach::several_hosts;
+    storage.each_node = storage.remote;
     storage.coherent = system.coherent;
     return storage;
 }
@@ -167,6 +168,8 @@ std::vector<std::string_view> storage_names()
 void adopt(Storage& found, Storage const& described)
 {
     if (found.name != described.name) return;
+    found.each_node = described.each_node;
+    found.share_nodes = described.share_nodes;
     found.read_streams = described.read_streams;
     found.read_bw = described.read_bw;
     if (found.reserve == Reserve::populate) return;  // its writers are more than plain ones

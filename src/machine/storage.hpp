@@ -17,8 +17,7 @@ enum class Reserve {
     populate,  ///< touch the pages first, outside of the lock that a write holds, several processes at once
 };
 
-/// Costs of a file system as one node sees it. Bandwidths in bytes per second, all writers or readers together
-/// unless said otherwise.
+/// Costs of a file system. Bandwidths in bytes per second, all writers or readers together unless said otherwise.
 struct Storage {
     std::string name;
     std::int64_t block_bytes = 4096;
@@ -36,8 +35,10 @@ struct Storage {
     std::int64_t stripe_bytes = 0;                 ///< of a striped file; 0: not striped, or unknown
     int stripe_count = 0;                          ///< servers that the file's stripes go round
     bool remote = false;                           ///< served by other machines
-    std::string note = {};                         ///< for people: what became of a wish for stripes
-    bool coherent = true;                          ///< hosts see each other's writes at once, not when one finds time
+    bool each_node = false;  ///< the figures are what a node by itself sees; those of all together are unknown
+    int share_nodes = 0;     ///< a job on so many nodes has the streams above, others in proportion; 0: all have them
+    std::string note = {};   ///< for people: what became of a wish for stripes
+    bool coherent = true;    ///< hosts see each other's writes at once, not when one finds time
 };
 
 /// The file system that holds the open file `fd`. Fails for a directory, which open() lets one read.

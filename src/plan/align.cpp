@@ -1,5 +1,6 @@
 #include "plan/align.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/units.hpp"
@@ -18,13 +19,14 @@ std::int64_t nearest_with_rest(std::int64_t value, std::int64_t rest, std::int64
     return up <= row / 2 ? value + up : value + up - row;
 }
 
-/// True if no partition grows by much.
-bool balanced(std::vector<std::int64_t> const& moved, std::vector<std::int64_t> const& cuts, std::int64_t stripe_bytes)
+/// True if no partition grows by more than one `part`-th and a stripe.
+bool balanced(std::vector<std::int64_t> const& moved, std::vector<std::int64_t> const& cuts, std::int64_t stripe_bytes,
+              int part)
 {
     for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
         auto const before = cuts[p + 1] - cuts[p];
         auto const after = moved[p + 1] - moved[p];
-        if (after < 0 || after > before + before / 4 + stripe_bytes) return false;
+        if (after < 0 || after > before + before / part + stripe_bytes) return false;
     }
     return true;
 }
@@ -46,7 +48,7 @@ std::uint64_t stripe_round(machine::Storage const& storage)
     return round;
 }
 
-std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t stripe_bytes, int servers)
+std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t stripe_bytes, int servers, int rows)
 {
     auto const partitions = static_cast<std::int64_t>(cuts.size()) - 1;
     if (partitions < 2 || servers < 2) return cuts;
@@ -62,10 +64,10 @@ std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t s
         auto& cut = moved[static_cast<std::size_t>(p)];
         cut = nearest_with_rest(cut / stripe_bytes, rest, servers) * stripe_bytes;
     }
-    if (balanced(moved, cuts, stripe_bytes)) return moved;
-    auto const row = servers * stripe_bytes;
+    if (balanced(moved, cuts, stripe_bytes, std::max(4, rows))) return moved;
+    auto const least = rows * servers * stripe_bytes;
     for (std::size_t p = 1; p + 1 < cuts.size(); ++p)
-        if (cuts[p] - cuts[p - 1] < row || cuts[p + 1] - cuts[p] < row) moved[p] = cuts[p];
+        if (cuts[p] - cuts[p - 1] < least || cuts[p + 1] - cuts[p] < least) moved[p] = cuts[p];
     return moved;
 }
 

@@ -17,8 +17,10 @@ std::uint64_t stripe_round(machine::Storage const& storage);
 
 /// Moves the inner cuts so that any `servers` partitions in a row begin on as many servers, as long as each has that
 /// many stripes; of smaller ones, where no partition grows by much. Cuts move by half a row of stripes at most, the
-/// first and the last not at all; they stay in order.
+/// first and the last not at all; they stay in order. A large partition may grow by a row: where that
+/// matters, those with less than `rows` rows of stripes count as small, and small ones grow by no more than such a
+/// part.
 /// @pre the inner cuts are multiples of `stripe_bytes`
-std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t stripe_bytes, int servers);
+std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t stripe_bytes, int servers, int rows = 1);
 
 }  // namespace tapioca::plan

@@ -12,6 +12,7 @@
 #include "core/index.hpp"
 #include "core/units.hpp"
 #include "plan/prices.hpp"
+#include "plan/relief.hpp"
 
 namespace tapioca::plan {
 
@@ -23,12 +24,21 @@ constexpr std::size_t rivals_shown = 3;
 
 using core::index;
 
+/// Of the partitions' best bids.
+double mean_score(Election const& election, Bids const& bids)
+{
+    double sum = 0;
+    for (std::size_t p = 0; p < election.partitions.size(); ++p) sum += bids[p * bids_kept(election)].score;
+    return sum / static_cast<double>(std::max<std::size_t>(1, election.partitions.size()));
+}
+
 class Assignment {
 public:
     Assignment(Election const& election, Bids const& bids)
         : election_(election),
           kept_(bids_kept(election)),
           prices_(election),
+          relief_(election, mean_score(election, bids)),
           guests_(election.where.size()),
           totals_(election.where.size(), 0)
     {
@@ -86,7 +96,7 @@ private:
         double least = 0;
         auto const consider = [&](Bid const& bid) {
             if (bid.node < 0 || !has_room(bid.node)) return;
-            auto const more = change(bid.node, Guest{p, bid.score}, nobody);
+            auto const more = change(bid.node, Guest{p, bid.score}, nobody) + relief_.more(bid.node);
             if (best.node < 0 || more < least * (1 - worthwhile)) {
                 least = more;
                 best = bid;
@@ -94,7 +104,7 @@ private:
         };
         for (auto const& bid : lists_[p]) consider(bid);
         // All that bid are taken, or only as a further one of a node: look further.
-        bool const crowded = best.node < 0 || !guests_[index(best.node)].empty();
+        bool const crowded = best.node < 0 || !guests_[index(best.node)].empty() || relief_.more(best.node) > 0;
         if (crowded && lists_[p].size() == kept_ && kept_ < guests_.size())
             for (auto const& bid : offers(election_, p)) consider(bid);
         return best;
@@ -104,11 +114,13 @@ private:
     {
         taken_[p] = bid;
         guests_[index(bid.node)].push_back({p, bid.score});
+        relief_.count(bid.node, 1);
         add_up(bid.node);
     }
     void stand(std::size_t p)
     {
         std::erase_if(guests_[index(taken_[p].node)], [&](auto const& guest) { return guest.partition == p; });
+        relief_.count(taken_[p].node, -1);
         add_up(taken_[p].node);
     }
     void add_up(int node) { totals_[index(node)] = prices_.total(node, guests_[index(node)]); }
@@ -131,7 +143,9 @@ private:
                 if (bid.score >= saved) break;  // whoever makes room for it gains by itself, if at all
                 if (bid.node == from) continue;
                 Guest const guest{p, bid.score};
-                if (has_room(bid.node)) best.keep({change(bid.node, guest, nobody) - saved, bid, nobody, {}}, enough);
+                auto const passing = relief_.move(from, bid.node);
+                if (has_room(bid.node))
+                    best.keep({change(bid.node, guest, nobody) - saved + passing, bid, nobody, {}}, enough);
                 for (auto const& [q, score] : guests_[index(bid.node)]) {
                     auto const instead = change(bid.node, guest, q);
                     for (auto const& next : lists_[q]) {
@@ -139,7 +153,10 @@ private:
                         if (next.node == from)
                             best.keep({instead + change(from, moved, p), bid, q, next}, enough);
                         else if (next.node != bid.node && has_room(next.node))
-                            best.keep({instead - saved + change(next.node, moved, nobody), bid, q, next}, enough);
+                            best.keep(
+                                {instead - saved + change(next.node, moved, nobody) + relief_.move(from, next.node),
+                                 bid, q, next},
+                                enough);
                     }
                 }
             }
@@ -164,7 +181,9 @@ private:
                 if (left == 0 || guests_[index(node)].size() < 2) break;
                 Bid best;
                 for (auto const& bid : offers(election_, place.partition))
-                    if (bid.node >= 0 && idle(bid.node) && (best.node < 0 || bid.score < best.score)) best = bid;
+                    if (bid.node >= 0 && idle(bid.node) && (best.node < 0 || bid.score < best.score) &&
+                        relief_.move(node, bid.node) <= 0)
+                        best = bid;
                 if (best.node < 0 || best.score > 1.05 * place.score) continue;
                 move(place.partition, best);
                 --left;
@@ -202,6 +221,7 @@ private:
     Election const& election_;
     std::size_t kept_;
     Prices prices_;
+    Relief relief_;
     std::vector<Guests> guests_;  ///< per node
     std::vector<double> totals_;  ///< what they cost, per node
     mutable Guests after_;        // of one call

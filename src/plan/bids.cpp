@@ -43,12 +43,17 @@ void unite(std::vector<machine::Source>& sources)
     if (!sources.empty()) sources.resize(kept + 1);
 }
 
+/// On the score of a node that is no candidate of its partition: it is taken where no candidate has room.
+constexpr double stranger = 1e9;
+
 /// Turns costs into bids under the election's strategy, for one partition.
 class Bidder {
 public:
-    Bidder(Election const& election, std::size_t partition)
+    Bidder(Election const& election, std::size_t partition, std::vector<machine::Source> const& sources)
         : election_(election), partition_(partition), score_(election.strategy->scorer(election, partition))
     {
+        if (!elects_among_producers(election.model) || election.strategy->baseline) return;
+        for (auto const& source : sources) producers_.push_back(source.node);  // which ascend
     }
 
     /// The better of `bid` and the node's offer on `tier`.
@@ -57,15 +62,28 @@ public:
         if (election_.fit_on(node, tier) == 0) return;
         if (bid.node >= 0 && cost.total_s >= bid.cost.total_s) return;
         bid = {score_(node, cost), cost, draw(partition_, node), node, static_cast<std::int32_t>(tier)};
+        if (!producers_.empty() &&
+            !std::binary_search(producers_.begin(), producers_.end(), election_.where[index(node)]))
+            bid.score += stranger;
     }
 
 private:
     Election const& election_;
     std::size_t partition_;
     Scorer score_;
+    std::vector<int> producers_;  ///< nodes of the machine to choose among; empty: all
 };
 
 }  // namespace
+
+void Election::weigh(std::vector<Weight> found)
+{
+    weights = std::move(found);
+    std::sort(weights.begin(), weights.end(),
+              [](Weight const& a, Weight const& b) { return std::pair(a.begin, a.node) < std::pair(b.begin, b.node); });
+    longest_weight_ = 0;
+    for (auto const& weight : weights) longest_weight_ = std::max(longest_weight_, weight.end - weight.begin);
+}
 
 CostModel Election::costs() const
 {
@@ -76,9 +94,12 @@ std::vector<machine::Source> Election::sources(std::size_t partition) const
 {
     auto sources = partitions[partition].sources;
     if (!sources.empty()) return sources;
-    for (auto const& weight : weights)
-        if (weight.covers(partition) && weight.bytes_in(partition) > 0)
-            sources.push_back({where[index(weight.node)], static_cast<double>(weight.bytes_in(partition))});
+    auto const least = partition >= longest_weight_ ? partition + 1 - longest_weight_ : 0;
+    auto weight = std::lower_bound(weights.begin(), weights.end(), least,
+                                   [](Weight const& one, std::size_t begin) { return one.begin < begin; });
+    for (; weight != weights.end() && weight->begin <= partition; ++weight)
+        if (weight->covers(partition) && weight->bytes_in(partition) > 0)
+            sources.push_back({where[index(weight->node)], static_cast<double>(weight->bytes_in(partition))});
     unite(sources);
     return sources;
 }
@@ -117,8 +138,8 @@ Bids bids_of(Election const& election, int node)
     auto const kept = bids_kept(election);
     auto const model = election.costs();
     for (std::size_t p = 0; p < election.partitions.size(); ++p) {
-        Bidder const bidder(election, p);
         auto const sources = election.sources(p);
+        Bidder const bidder(election, p, sources);
         for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)
             if (election.fit_on(node, tier) > 0)
                 bidder.offer(bids[p * kept], node, tier,
@@ -130,8 +151,8 @@ Bids bids_of(Election const& election, int node)
 std::vector<Bid> offers(Election const& election, std::size_t partition)
 {
     auto const model = election.costs();
-    Bidder const bidder(election, partition);
     auto const sources = election.sources(partition);
+    Bidder const bidder(election, partition, sources);
     auto const rounds = election.partitions[partition].rounds;
     std::vector<Bid> result(election.where.size());
     for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier) {

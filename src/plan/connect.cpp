@@ -10,13 +10,12 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
+#include "plan/across.hpp"
 #include "plan/memory.hpp"
 
 namespace tapioca::plan {
 
 namespace {
-
-constexpr std::uint64_t large_piece = 256 * core::KiB;
 
 using core::index;
 
@@ -99,6 +98,21 @@ std::vector<std::string> names_of(std::vector<machine::TierTraits> const& tiers)
     return names;
 }
 
+/// With the places known, so is what nodes, links and gateways have to do: direct access may be faster after all.
+void choose_way(Job const& job, Route& route, std::vector<Weight> const& weights, bool reading)
+{
+    auto const aggregated = predict_aggregated(job, placed_flow(job, route, weights), reading);
+    auto const direct = predict_direct(job, direct_flow(job, weights), reading);
+    route.aggregated_s = aggregated.total();
+    route.direct_s = direct.total();
+    bool const open = job.options.direct.value_or(Direct::automatic) == Direct::automatic;
+    bool const straight = open && route.direct_s < route.aggregated_s;
+    if (straight) route.go_direct();
+    auto const& taken = straight ? direct : aggregated;
+    route.parts = taken.parts();
+    route.passage = taken.passage;
+}
+
 core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
                    Taken const& other)
 {
@@ -111,14 +125,8 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
     choose_senders(route, nodes);
     count_crossing(network, weights, nodes.size());
 
-    // Large pieces go straight to the file, unless most of them have their aggregator on their node anyway.
-    bool const large = job.pattern.bytes >= job.pattern.pieces * large_piece;
-    bool const asked = job.options.direct.value_or(Direct::automatic) != Direct::automatic;
-    if (large && !asked && network.crossing_bytes > job.pattern.bytes / 8) {
-        route.go_direct();
-        route.reason = Reason::large_pieces;
-        return {};
-    }
+    choose_way(job, route, weights, reading);
+    if (route.way == Way::direct) return {};
 
     // With put and get all ranks go through all rounds together, also through those without data.
     auto const rounds = schedule(route, job.storage.block_bytes, 0);
@@ -178,7 +186,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     auto const each = route.memory_per_aggregator();
     if (job.nodes > 1) {
         election.partitions.resize(route.cuts.size() - 1);
-        election.weights = weights;
+        election.weigh(weights);
         for (auto const& weight : weights)
             for (auto p = weight.begin; p < weight.end; ++p)
                 election.partitions[p].bytes += static_cast<double>(weight.bytes_in(p));
@@ -222,16 +230,13 @@ core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector
 
 namespace {
 
-/// With the places known, so is what the busiest node has to gather: direct access may be faster after all.
+/// On one node, with the tiers known, so is what they take: direct access may be faster after all.
 void reconsider(Job const& job, Route& route)
 {
     if (model_of(job) != Model::pipelined) return;  // the papers' costs rank places, and are no times
-    std::vector<double> busy(index(job.nodes), 0);
-    for (auto const& seat : route.seats) busy[index(seat.node)] += seat.cost.total_s;
-    route.aggregated_s = std::max(route.aggregated_s, *std::max_element(busy.begin(), busy.end()));
-    auto const link = job.machine->topology->levels().front().bandwidth;
-    if (job.nodes > 1 && job.storage.remote)
-        route.direct_s = std::max(route.direct_s, static_cast<double>(job.pattern.bytes) / job.nodes / link);
+    double busy = 0;
+    for (auto const& seat : route.seats) busy += seat.cost.total_s;
+    route.aggregated_s = std::max(route.aggregated_s, busy);
     bool const open = job.options.direct.value_or(Direct::automatic) == Direct::automatic;
     if (!open || route.direct_s >= route.aggregated_s) return;
     if (route.direct_allowed)
@@ -270,8 +275,10 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
                 route->areas.push_back(machine::is_ordinary(job.machine->tiers[seat.tier]) ? 0 : seat.tier + 1);
             bool const reading = route == &plan.read;
             auto const other = reading && plan.write.networked() ? plan::taken(job, plan.write, nodes, false) : Taken();
-            if (job.nodes > 1) route->feasible = cross(job, *route, nodes, weights, reading, other);
-            if (route->way == Way::aggregated) reconsider(job, *route);
+            if (job.nodes > 1)
+                route->feasible = cross(job, *route, nodes, weights, reading, other);
+            else
+                reconsider(job, *route);
         }
         if (!route->feasible) route->go_direct();
     }

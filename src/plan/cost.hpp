@@ -13,12 +13,19 @@ namespace tapioca::plan {
 
 /// docs/model.md tells what each charges, and why.
 enum class Model {
-    pipelined,   ///< ours: gathering and draining overlap, producers share the aggregator's link
-    paper_2024,  ///< the sum over producers, with tiers
-    paper_2017,  ///< the slowest producer, topology alone
+    pipelined,     ///< ours: gathering and draining overlap, producers share the aggregator's link
+    paper_2024,    ///< FGCS 2024: the sum over producers, with tiers
+    cluster_2017,  ///< CLUSTER 2017: the sum over producers, topology alone
+    poster,        ///< the slowest producer, topology alone
+    report_2017,   ///< the report on Blue Gene/Q: as the poster, and a partition's nodes share the way to the file
 };
 std::optional<Model> model_named(std::string_view name);
 char const* name(Model model);
+/// The papers elect an aggregator among the nodes that have data of its partition.
+inline bool elects_among_producers(Model model)
+{
+    return model != Model::pipelined;
+}
 
 struct Cost {
     double c1_s = 0;  ///< to the aggregator
@@ -45,8 +52,14 @@ private:
         double drain_per_byte_s = 0;  ///< of the tier
     };
     [[nodiscard]] Charges charges(std::size_t tier, double rounds) const;
-    [[nodiscard]] Cost combine(double gathered_s, double own_bytes, double bytes, int at, Charges const& charges,
-                               double rounds) const;
+    /// What a partition has, as far as it does not depend on the candidate.
+    struct Amount {
+        double bytes = 0;
+        double producers = 0;
+        double rounds = 1;
+    };
+    [[nodiscard]] Cost combine(double gathered_s, double own_bytes, Amount const& amount, int at,
+                               Charges const& charges) const;
     [[nodiscard]] double slowest(std::span<machine::Source const> sources, int at,
                                  std::span<machine::Charge const> levels) const;
 

@@ -29,7 +29,7 @@ struct Election {
         double rounds = 1;
     };
     std::vector<Partition> partitions;
-    std::vector<Weight> weights;     ///< what the job's nodes have in the partitions
+    std::vector<Weight> weights;     ///< what the job's nodes have in the partitions, ascending by the first of them
     std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
     machine::Persistency persistency = machine::Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
@@ -37,6 +37,8 @@ struct Election {
     Model model = Model::pipelined;
     Strategy const* strategy = strategy_named(core::default_strategy);
 
+    /// Takes weights in any order.
+    void weigh(std::vector<Weight> found);
     [[nodiscard]] CostModel costs() const;
     /// Who has data in a partition, by the machine's nodes, each once. Made when asked for: all lists together grow
     /// with nodes times partitions.
@@ -45,6 +47,9 @@ struct Election {
     /// Aggregators that fit on a node's tier, and on the node.
     [[nodiscard]] std::uint64_t fit_on(int node, std::size_t tier) const;
     [[nodiscard]] int fit_on(int node) const;
+
+private:
+    std::size_t longest_weight_ = 0;  ///< the most partitions that a weight is for
 };
 
 /// A node's offer to aggregate a partition.

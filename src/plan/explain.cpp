@@ -64,6 +64,24 @@ std::string describe_seats(Job const& job, Route const& route)
         name(strategy_of(job)), name(model_of(job)), job.machine->name, c1 * 1e3, c2 * 1e3, most * 1e3);
 }
 
+/// What the prediction for several nodes is made of.
+std::string describe_parts(Job const& job, Route const& route)
+{
+    if (route.parts.empty()) return "";
+    std::string text = "        made of:";
+    for (auto const& part : route.parts) text += fmt::format(" {} {:.3f} ms;", part.name, part.seconds * 1e3);
+    text.back() = '\n';
+    auto const& passage = route.passage;
+    auto const bytes = [](double value) { return core::format_bytes(static_cast<std::uint64_t>(value)); };
+    if (passage.used > 0 && !job.machine->gateways.nodes.empty())
+        text += fmt::format("        {} gateway{} to the file system: at most {} through one{}\n", passage.used,
+                            passage.used == 1 ? "" : "s", bytes(passage.most_bytes),
+                            job.machine->gateways.block > 0
+                                ? fmt::format(", {} through those of one block", bytes(passage.most_block_bytes))
+                                : "");
+    return text;
+}
+
 /// `like`: a route whose partitions and places have been told already.
 std::string describe(char const* verb, Job const& job, Route const& route, Route const* like)
 {
@@ -101,6 +119,7 @@ std::string describe(char const* verb, Job const& job, Route const& route, Route
     for (auto const& candidate : route.candidates())
         text += fmt::format(" {} {:.3f} ms;", candidate.name, candidate.seconds * 1e3);
     text.back() = '\n';
+    text += describe_parts(job, route);
     for (auto const& note : route.notes) text += fmt::format("        note: {}\n", note);
     return text;
 }
@@ -133,7 +152,6 @@ std::string Route::why() const
 {
     switch (reason) {
     case Reason::asked: return fmt::format("direct={} asked for", way == Way::direct ? "always" : "never");
-    case Reason::large_pieces: return "pieces are large: crossing nodes would only add to their way";
     case Reason::small_pieces:
         return "direct access is passed over, since pieces are smaller than the file's blocks or stripes";
     case Reason::fastest: break;

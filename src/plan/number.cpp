@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "core/units.hpp"
+#include "plan/across.hpp"
 #include "plan/align.hpp"
 #include "plan/predict.hpp"
 #include "plan/ways.hpp"
@@ -15,6 +17,8 @@ namespace tapioca::plan {
 namespace {
 
 constexpr int writers_per_server = 2;  // so that a server has the next stripe while one is on its way
+constexpr int nodes_per_set = 512;     // the papers' two a server are for so many nodes
+constexpr int paper_per_block = 16;    // and their number for a Pset, of 8 to 32
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr int network_buffers = 8;  // a slow pair of nodes must not stop the others
 
@@ -65,6 +69,52 @@ Number by_servers(Job const& job, int per_server, bool asked)
                                core::format_bytes(static_cast<std::uint64_t>(unit_of(job.storage))))};
 }
 
+/// Numbers worth a try on several nodes: powers of two, multiples of nodes and servers, and what the storage takes. All
+/// servers get the same share, and above one a node all nodes do.
+std::set<int> ladder(Job const& job, bool reading)
+{
+    auto const unit = unit_of(job.storage);
+    bool const striped = job.storage.stripe_bytes > 0 && job.storage.stripe_count > 0;
+    auto const units = core::divide_up(std::max<std::int64_t>(1, job.pattern.end - job.pattern.begin), unit);
+    auto const shares = core::divide_up(static_cast<std::int64_t>(job.pattern.bytes), least_round);
+    auto const by_cores = std::int64_t{job.nodes} * std::max(1, cores_for_writing(job));
+    auto const most = std::max<std::int64_t>(1, std::min({std::int64_t{at_most(job)}, units, shares, by_cores}));
+    std::set<int> numbers;
+    auto const add = [&](std::int64_t number) {
+        if (number > job.nodes && !striped) number = core::divide_up(number, job.nodes) * job.nodes;
+        number = std::min(number, most);
+        numbers.insert(striped ? even(static_cast<int>(number), job.storage.stripe_count) : static_cast<int>(number));
+    };
+    for (std::int64_t step = 1; step <= 2 * most; step *= 2) {
+        add(step);
+        add(step * job.nodes);
+        if (striped) add(step * job.storage.stripe_count);
+    }
+    add(static_cast<std::int64_t>(streams_of(job, reading)));
+    numbers.insert(static_cast<int>(most));
+    return numbers;
+}
+
+/// The number with the least predicted time and, as each takes memory and messages, the least of those that come near.
+Number by_prediction_across(Job const& job, bool reading)
+{
+    constexpr double near = 1.05;
+    std::vector<std::pair<int, double>> tried;
+    double least = 0;
+    for (int const number : ladder(job, reading)) {
+        double seconds = 0;  // nobody knows yet which it is
+        for (bool const scattered : {true, false})
+            seconds += predict_aggregated(job, even_flow(job, number, reading, scattered), reading).total() / 2;
+        least = tried.empty() ? seconds : std::min(least, seconds);
+        tried.emplace_back(number, seconds);
+    }
+    auto const best =
+        std::find_if(tried.begin(), tried.end(), [&](auto const& one) { return one.second <= near * least; });
+    return {best->first, fmt::format("of 1 to {} aggregators, more than these are not predicted to be faster by a "
+                                     "twentieth",
+                                     tried.back().first)};
+}
+
 /// The number that is predicted to be the fastest; of equals the least.
 Number by_prediction(Job const& job)
 {
@@ -74,9 +124,15 @@ Number by_prediction(Job const& job)
 }
 
 /// What the target takes, on how many nodes, with which cores.
-Number by_model(Job const& job)
+Number by_model(Job const& job, bool reading)
 {
     auto const& storage = job.storage;
+    bool const by_ost = job.options.aggr_per_ost && storage.stripe_count > 0;
+    if (job.nodes > 1 && links_known(job) && !by_ost) {
+        auto number = by_prediction_across(job, reading);
+        if (job.options.aggr_per_ost) number.why = "aggr_per_ost without effect: the file's servers are not known";
+        return number;
+    }
     if (storage.stripe_bytes > 0 && storage.stripe_count > 0)
         return by_servers(job, job.options.aggr_per_ost.value_or(writers_per_server),
                           job.options.aggr_per_ost.has_value());
@@ -115,6 +171,39 @@ Number by_poster(Job const& job, std::uint64_t round)
                     shares > most ? fmt::format("; it asks for {}, ranks allow no more", std::bit_ceil(shares)) : "")};
 }
 
+/// Blocks of nodes with gateways of their own (Psets) that the job is on; 0: there are no such blocks.
+int blocks_of(Job const& job)
+{
+    if (!job.machine || job.machine->gateways.block == 0) return 0;
+    std::set<int> blocks;
+    for (int node = 0; node < job.nodes; ++node) {
+        auto const i = static_cast<std::size_t>(node);
+        blocks.insert((i < job.where.size() ? job.where[i] : node) / job.machine->gateways.block);
+    }
+    return static_cast<int>(blocks.size());
+}
+
+/// The papers' rules: two for each server and 512 nodes, 16 for each Pset.
+Number by_paper(Job const& job, bool reading)
+{
+    auto const sets = core::divide_up(job.nodes, nodes_per_set);
+    auto const per_server = job.options.aggr_per_ost.value_or(writers_per_server);
+    auto const servers = job.storage.stripe_bytes > 0 ? job.storage.stripe_count : 0;
+    auto const blocks = blocks_of(job);
+    if (servers == 0 && blocks == 0) {
+        auto number = by_model(job, reading);
+        number.why = fmt::format("{} aggregator{}, as auto: the papers' rules need the file's servers, or Psets",
+                                 number.count, number.count == 1 ? "" : "s");
+        return number;
+    }
+    auto const wanted = servers > 0 ? sets * per_server * servers : std::int64_t{blocks} * paper_per_block;
+    auto const count = static_cast<int>(std::min<std::int64_t>(wanted, at_most(job)));
+    auto const rule = servers > 0
+                          ? fmt::format("{} for each of {} servers and {} nodes", per_server, servers, nodes_per_set)
+                          : fmt::format("{} for each of {} blocks of nodes", paper_per_block, blocks);
+    return {count, fmt::format("{} aggregators by the papers' rule: {}", count, rule)};
+}
+
 Number as_asked(Job const& job, int asked)
 {
     if (asked <= at_most(job)) return {asked, ""};
@@ -142,19 +231,26 @@ std::uint64_t full_read_round(Job const& job)
     return job.storage.stripe_bytes > 0 ? stripe_round(job.storage) : network_round(job, most_read_round);
 }
 
+namespace {
+
+Number number_of(Job const& job, int asked, bool reading)
+{
+    if (asked == nbaggr_poster) return by_poster(job, reading ? full_read_round(job) : full_write_round(job, false));
+    if (asked == nbaggr_paper) return by_paper(job, reading);
+    return asked == nbaggr_auto ? by_model(job, reading) : as_asked(job, asked);
+}
+
+}  // namespace
+
 Number writers(Job const& job)
 {
-    auto const asked = job.options.nbaggr.value_or(nbaggr_auto);
-    if (asked == nbaggr_poster) return by_poster(job, full_write_round(job, false));
-    return asked == nbaggr_auto ? by_model(job) : as_asked(job, asked);
+    return number_of(job, job.options.nbaggr.value_or(nbaggr_auto), false);
 }
 
 Number readers(Job const& job)
 {
     auto const asked = job.options.nbaggr_read.value_or(job.options.nbaggr.value_or(nbaggr_auto));
-    if (asked == nbaggr_poster) return by_poster(job, full_read_round(job));
-    if (asked != nbaggr_auto) return as_asked(job, asked);
-    if (job.nodes > 1) return by_model(job);
+    if (asked != nbaggr_auto || job.nodes > 1) return number_of(job, asked, true);
     if (job.options.aggr_per_ost && job.storage.stripe_count > 0)
         return by_servers(job, *job.options.aggr_per_ost, true);
     return {std::min(job.storage.read_streams, at_most(job)), ""};

@@ -1,4 +1,5 @@
-// The number of aggregators: by the model, by the poster's formula, or as asked for. Pure functions.
+// The number of aggregators: by the model, by the poster's formula, by the papers' rules, or as asked for. Pure
+// functions.
 #pragma once
 
 #include <string>

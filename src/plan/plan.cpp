@@ -7,6 +7,7 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
+#include "plan/across.hpp"
 #include "plan/align.hpp"
 #include "plan/memory.hpp"
 #include "plan/number.hpp"
@@ -44,7 +45,8 @@ std::vector<int> spread(int aggregators, int ranks)
 /// Cuts where the histogram has i/n of all bytes, on boundaries of blocks or stripes; staggered over the servers.
 std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
-    if (histogram.empty()) histogram = {job.pattern.bytes};
+    bool const even = histogram.empty();
+    if (even) histogram = {job.pattern.bytes};
     auto const begin = job.pattern.begin;
     auto const end = job.pattern.end;
     auto const unit = unit_of(job.storage);
@@ -61,10 +63,17 @@ std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vec
             bin < histogram.size() && histogram[bin] > 0 ? as_double(wanted - before) / as_double(histogram[bin]) : 0.0;
         auto const at = begin + static_cast<std::int64_t>(bin) * width +
                         static_cast<std::int64_t>(inside * static_cast<double>(width));
-        cuts.push_back(std::clamp(core::align_down(at, unit), cuts.back(), end));
+        auto const near = job.nodes > 1 && at <= end - unit / 2 ? at + unit / 2 : at;  // the nearest boundary
+        auto const units = core::divide_up(end, unit) - begin / unit;
+        auto const whole =
+            (begin / unit + i * units / partitions) * unit;  // nobody has two blocks while another has none
+        auto const cut = job.nodes > 1 && even ? whole : core::align_down(near, unit);
+        cuts.push_back(std::clamp(cut, cuts.back(), end));
     }
     cuts.push_back(end);
-    return stagger(std::move(cuts), unit, job.storage.stripe_bytes == unit ? job.storage.stripe_count : 0);
+    constexpr int rows_across = 16;  // aggregators of several nodes are to be ready at the same time
+    return stagger(std::move(cuts), unit, job.storage.stripe_bytes == unit ? job.storage.stripe_count : 0,
+                   job.nodes > 1 ? rows_across : 1);
 }
 
 std::uint64_t block(Job const& job)
@@ -183,6 +192,37 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     if (take_direct) route.go_direct();
 }
 
+/// On several nodes: direct access without looking closer where it is faster however the data is spread, and if the
+/// aggregators' links needed no time. The others are compared when aggregators have their places.
+void choose_way_across(Job const& job, Route& route, bool reading)
+{
+    auto const aggregated = predict_aggregated(job, even_flow(job, route.aggregators, reading, true), reading);
+    auto const direct = predict_direct(job, direct_flow(job, {}), reading);
+    auto at_least = aggregated;
+    at_least.links_s = 0;
+    choose_way(job, route, at_least.total(), direct.total(), true);
+    route.aggregated_s = aggregated.total();
+    if (route.way == Way::aggregated) return;
+    route.parts = direct.parts();
+    route.passage = direct.passage;
+}
+
+/// Cuts that leave no partition of several nodes empty; and so many aggregators.
+void drop_empty(Job const& job, Route& route, bool asked)
+{
+    if (job.nodes == 1 || route.way == Way::direct) return;
+    auto& cuts = route.cuts;
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    if (cuts.size() < 2) cuts = {job.pattern.begin, job.pattern.end};
+    auto const left = static_cast<int>(cuts.size()) - 1;
+    if (left == route.aggregators) return;
+    if (asked)
+        route.notes.push_back(fmt::format("{} aggregators asked for, {} have data: there are no more blocks or stripes",
+                                          route.aggregators, left));
+    route.aggregators = route.considered = left;
+    route.ranks = spread(left, job.ranks);
+}
+
 void note(Route& route, std::string const& text)
 {
     if (!text.empty()) route.notes.push_back(text);
@@ -233,10 +273,14 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
         write.reserve = job.storage.reserve;
     write.patch = !write.dense && job.storage.reserve != machine::Reserve::nothing;
     write.granule = std::min(job.pattern.granule(), block(job));
-    choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job),
-               pieces_fill_stripes(job));
+    if (job.nodes > 1)
+        choose_way_across(job, write, false);
+    else
+        choose_way(job, write, aggregated_write_seconds(job, write.aggregators), direct_write_seconds(job),
+                   pieces_fill_stripes(job));
     write.ranks = spread(write.aggregators, job.ranks);
     if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
+    drop_empty(job, write, job.options.nbaggr.value_or(nbaggr_auto) != nbaggr_auto);
     note(write, writing.why);
     note(write, job.storage.note);
     bound_buffers(job, write);
@@ -251,12 +295,16 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     read.aggregators = reading.count;
     choose_buffers(job, read, full_read_round(job));
     read.dense = true;  // a reader takes what the file has
-    choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
-               pieces_fill_blocks(job) || sparse(job));
+    if (job.nodes > 1)
+        choose_way_across(job, read, true);
+    else
+        choose_way(job, read, aggregated_read_seconds(job, read.aggregators), direct_read_seconds(job),
+                   pieces_fill_blocks(job) || sparse(job));
     read.ranks = spread(read.aggregators, job.ranks);
     if (read.way == Way::aggregated)
         read.cuts = job.nodes > 1 ? balanced_cuts(job, read.aggregators, histogram)
                                   : std::vector<std::int64_t>{job.pattern.begin, job.pattern.end};
+    drop_empty(job, read, job.options.nbaggr_read || job.options.nbaggr.value_or(nbaggr_auto) != nbaggr_auto);
     note(read, reading.why);
     if (job.nodes > 1) bound_buffers(job, read);
     keep_room(job, read);

@@ -12,6 +12,7 @@
 
 #include "core/result.hpp"
 #include "machine/machine.hpp"
+#include "machine/platform/gateways.hpp"
 #include "machine/storage.hpp"
 #include "pattern/summary.hpp"
 #include "plan/election.hpp"
@@ -41,7 +42,6 @@ enum class Reason {
     fastest,       ///< by the predicted times
     asked,         ///< by TAPIOCA_DIRECT
     small_pieces,  ///< direct access would move whole blocks for parts of them
-    large_pieces,  ///< so large that crossing nodes would only add to their way
 };
 
 enum class Transport { p2p, rma };
@@ -102,7 +102,9 @@ struct Route {
     int considered = 0;       ///< aggregators of the aggregated candidate
     double aggregated_s = 0;  ///< its predicted time; after connect() with the network's and the tier's part
     double direct_s = 0;
-    bool direct_allowed = true;  ///< pieces are not smaller than blocks or stripes
+    bool direct_allowed = true;    ///< on one node: pieces are not smaller than blocks or stripes
+    std::vector<Candidate> parts;  ///< on several nodes: what the predicted time of the way taken is made of
+    machine::Passage passage;      ///< likewise: what passes the gateways
     Network network;
     std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
     std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0

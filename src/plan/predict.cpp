@@ -15,11 +15,11 @@ constexpr double piece_s = 8e-9;        // one small piece of such a copy
 constexpr double start_write_s = 8e-6;  // the first round's filling, beyond what any step costs
 constexpr double hand_over_s = 28e-6;   // from the last byte of a round that one rank fills to its writing
 constexpr double start_read_s = 20e-6;
-constexpr double most_shared_read_bw = 8e9;  // all readers of the common buffers together
 
 using core::as_double;
 
-/// How much slower a rank's own work gets when ranks outnumber cores.
+}  // namespace
+
 double crowding(Job const& job, Load const& load)
 {
     return std::max(1.0, as_double(std::max<std::uint64_t>(1, load.ranks)) / std::max(1, job.cores));
@@ -30,8 +30,6 @@ double copy_seconds(Job const& job, Load const& load)
     return (as_double(load.most_bytes) / copy_bw + as_double(load.most_pieces) * piece_s) * crowding(job, load);
 }
 
-/// Bytes that readers of common buffers would read: all of the range or, where that has large gaps, the buffers' worth
-/// around each slice that is touched.
 double read_volume(Job const& job, int readers)
 {
     auto const range = as_double(static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin));
@@ -39,6 +37,8 @@ double read_volume(Job const& job, int readers)
         as_double(job.pattern.spans) * pattern::Summary::span_bytes * readers * job.options.buffers.value_or(2);
     return sparse(job) ? std::min(range, around) : range;
 }
+
+namespace {
 
 /// Ranks that have data in the same slice of the file, on average.
 double ranks_in_a_round(Job const& job)
@@ -78,7 +78,9 @@ double drain_calls(Job const& job, int writers)
 Load load_of(Job const& job)
 {
     auto const& all = job.pattern;
-    return {all.bytes, all.pieces, all.most_bytes, all.most_pieces, all.ranks_with_data};
+    auto const nodes = static_cast<std::uint64_t>(job.nodes);
+    auto const share = [&](std::uint64_t value) { return (value + nodes - 1) / nodes; };
+    return {share(all.bytes), share(all.pieces), all.most_bytes, all.most_pieces, share(all.ranks_with_data)};
 }
 
 bool populates(Job const& job, int writers)

@@ -60,6 +60,14 @@ Json to_json(Job const& job, Route const& route, bool reading)
     json["predicted"] = Json::array();
     for (auto const& candidate : route.candidates())
         json["predicted"].push_back({{"way", candidate.name}, {"seconds", candidate.seconds}});
+    if (!route.parts.empty()) {
+        json["made_of"] = Json::object();
+        for (auto const& part : route.parts) json["made_of"][part.name] = part.seconds;
+    }
+    if (route.passage.used > 0)
+        json["gateways"] = {{"used", route.passage.used},
+                            {"most_bytes", static_cast<std::uint64_t>(route.passage.most_bytes)},
+                            {"most_block_bytes", static_cast<std::uint64_t>(route.passage.most_block_bytes)}};
     if (job.nodes == 1) json["alternatives"] = to_json(alternatives(job, reading));
     if (route.way == Way::aggregated) json["tiers"] = route.tiers(job);
     if (route.way == Way::aggregated && !route.seats.empty()) {

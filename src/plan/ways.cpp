@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "plan/across.hpp"
 #include "plan/predict.hpp"
 
 namespace tapioca::plan {
@@ -40,7 +41,11 @@ std::vector<Alternative> alternatives(Job const& job, bool reading)
     auto const asked = reading ? options.nbaggr_read.value_or(options.nbaggr.value_or(nbaggr_auto))
                                : options.nbaggr.value_or(nbaggr_auto);
     std::vector<Alternative> result;
-    if (wish != Direct::never) result.push_back({0, reading ? direct_read_seconds(job) : direct_write_seconds(job)});
+    auto const direct = [&] {
+        if (job.nodes > 1) return predict_direct(job, direct_flow(job, {}), reading).total();
+        return reading ? direct_read_seconds(job) : direct_write_seconds(job);
+    };
+    if (wish != Direct::never) result.push_back({0, direct()});
     auto const seconds = [&](int count) {
         return reading ? aggregated_read_seconds(job, count) : aggregated_write_seconds(job, count);
     };

@@ -20,7 +20,7 @@ struct Row {
     std::optional<std::string> (*show)(Options const& options);                ///< nothing where it is not set
     std::string_view expects = {};                           ///< what a value is; empty: one of the words
     int least = 0, most = 0;                                 ///< of a whole number
-    std::array<std::string_view, 4> words = {};              ///< as they are kept; empty ones do not count
+    std::array<std::string_view, 5> words = {};              ///< as they are kept; empty ones do not count
     std::span<std::string_view const> (*names)() = nullptr;  ///< words that somebody else has a table of
     std::string_view standard_hint = {};                     ///< one of MPI's that means the same
     bool of_job = false;                                     ///< no matter of the machine: not for platform files

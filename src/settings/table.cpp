@@ -76,7 +76,8 @@ constexpr Row whole(View name, View meaning, View otherwise, int least, int most
             least, most};
 }
 
-constexpr std::array<std::pair<View, int>, 2> number_words = {{{"auto", nbaggr_auto}, {"poster", nbaggr_poster}}};
+constexpr std::array<std::pair<View, int>, 3> number_words = {
+    {{"auto", nbaggr_auto}, {"poster", nbaggr_poster}, {"paper", nbaggr_paper}}};
 
 template <auto member>
 bool parse_aggregators(Row const&, Options& options, std::string const& text)
@@ -106,7 +107,7 @@ constexpr Row aggregators(View name, View meaning, View otherwise)
             otherwise,
             parse_aggregators<member>,
             show_aggregators<member>,
-            "a whole number from 1 to 65536, auto or poster"};
+            "a whole number from 1 to 65536, auto, poster or paper"};
 }
 
 template <auto member>
@@ -140,15 +141,15 @@ bool parse_word(Row const& row, Options& options, std::string const& text)
 }
 
 template <auto member>
-constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 4> words)
+constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 5> words)
 {
     return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, words};
 }
 
 /// Those of an enumeration that is not the settings' own.
-constexpr std::array<View, 4> words(std::span<View const> names)
+constexpr std::array<View, 5> words(std::span<View const> names)
 {
-    std::array<View, 4> result;
+    std::array<View, 5> result;
     std::copy(names.begin(), names.end(), result.begin());
     return result;
 }
@@ -194,7 +195,7 @@ constexpr Row tier(View name, View meaning, View otherwise)
             "the name of a tier, such as dram or ssd:/dir"};
 }
 
-constexpr std::array<View, 4> direct_words = {"auto", "never", "always"};
+constexpr std::array<View, 5> direct_words = {"auto", "never", "always"};
 
 bool parse_direct(Row const& row, Options& options, std::string const& text)
 {

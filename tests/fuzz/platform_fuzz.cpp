@@ -47,7 +47,9 @@ void claim_same(Machine const& a, Machine const& b, std::string const& text)
           "name, hosts, cores and settings are kept", text);
     claim_same(*a.topology, *b.topology, text);
     claim(a.gateways.nodes == b.gateways.nodes && a.gateways.block == b.gateways.block &&
-              a.gateways.hops == b.gateways.hops && same(a.gateways.link, b.gateways.link),
+              a.gateways.hops == b.gateways.hops && a.gateways.servers == b.gateways.servers &&
+              a.gateways.through == b.gateways.through && a.gateways.block_bandwidth == b.gateways.block_bandwidth &&
+              same(a.gateways.link, b.gateways.link),
           "gateways are kept", text);
     claim(std::equal(a.tiers.begin(), a.tiers.end(), b.tiers.begin(), b.tiers.end(),
                      [](auto const& x, auto const& y) { return same(x, y); }),

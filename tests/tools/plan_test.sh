@@ -16,7 +16,7 @@ theta=(--platform theta --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggreg
 shown '^  write 192 aggregators' "${theta[@]}"
 shown 'placed by CONTENTION_AWARE with model default on theta' "${theta[@]}"
 shown '^RANK_ORDER +192 ' "${theta[@]}" --compare
-[ "$(grep -cE '^(RANK_ORDER|SHORTEST_PATH|LONGEST_PATH|TOPOLOGY_AWARE|CONTENTION_AWARE) ' "$work/out")" -eq 5 ] ||
+[ "$(grep -cE '^(RANK_ORDER|BRIDGE_FIRST|SHORTEST_PATH|LONGEST_PATH|TOPOLOGY_AWARE|CONTENTION_AWARE) ' "$work/out")" -eq 6 ] ||
     fail "not all strategies are compared"
 shown '"places"' "${theta[@]}" --json
 [ "$(value write places 191 rivals 0 tier)" = dram ] || fail "no rival in the JSON"
@@ -24,6 +24,23 @@ shown 'drawn plan.svg' "${theta[@]}" --svg plan.svg
 grep -q '</svg>' plan.svg || fail "no whole picture"
 # 16 GiB over 4 MiB are 4096; with 1024 each writes more than a block.
 shown '^  write 1024 aggregators' --platform mira --nodes 256 --ppn 16 --workload interleaved:4K,4M --aggregators poster --buffersize 2M --buffers 2
+# The papers' numbers, and their Table 10: the tier that has room.
+shown '^  write 192 aggregators' --platform theta --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggregators paper
+shown '^  write 128 aggregators' --platform mira --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggregators paper
+shown "as auto: the papers' rules need" --platform cooley --nodes 8 --aggregators paper
+table10=(--platform theta-paper --nodes 256 --ppn 16 --workload array1d:40M,uniform --aggregators 96 --buffers 3 --buffersize 16M --model paper-2024)
+shown 'each in hbm$' "${table10[@]}"
+shown 'each in dram$' "${table10[@]}" --tier-capacity hbm=32M
+shown 'each in ssd$' "${table10[@]}" --tier-capacity hbm=32M --tier-capacity dram=32M
+refused 'tier-capacity tape=32M: no node has the tier tape: there are hbm, dram, ssd' "${table10[@]}" --tier-capacity tape=32M
+refused 'tier-capacity hbm=big: expected a positive number of bytes' "${table10[@]}" --tier-capacity hbm=big
+refused 'tier-capacity hbm: expected TIER=BYTES' "${table10[@]}" --tier-capacity hbm
+refused '--model paper-2017: expected default, paper-2024, cluster-2017, poster or report-2017' --model paper-2017
+# What passes gateways, and the way that is predicted to be the fastest.
+mira=(--platform mira --nodes 1024 --ppn 16 --workload hacc:65000,aos)
+shown '^        predicted to be the fastest: 128 aggregators .* direct ' "${mira[@]}"
+shown '^        16 gateways to the file system: at most ' "${mira[@]}"
+shown '"most_block_bytes"' "${mira[@]}" --json
 shown 'direct' --platform laptop --ppn 2 --workload array1d:100M
 
 refused "did you mean 'theta'" --platform teta

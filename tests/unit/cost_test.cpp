@@ -112,7 +112,8 @@ TEST(Cost, ClosedFormsAgreeWithTheSumsOnRandomMachines)
         std::vector<machine::Source> sources;
         for (int node = 0; node < nodes; ++node)
             if (random() % 2 == 0) sources.push_back({node, static_cast<double>(random() % 100'000'000)});
-        for (auto const model : {Model::pipelined, Model::paper_2024, Model::paper_2017}) {
+        for (auto const model :
+             {Model::pipelined, Model::paper_2024, Model::cluster_2017, Model::poster, Model::report_2017}) {
             CostModel const costs(machine, model);
             auto const all = costs.costs(sources, 0, 4);
             for (int node = 0; node < nodes; ++node) {
@@ -130,17 +131,42 @@ TEST(Cost, WithoutGatewaysThePapersModelsDoNotChargeTheWayToTheFile)
 {
     auto const machine = test::flat_machine(3);
     std::vector<machine::Source> const sources = {{0, 1e6}, {2, 1e6}};
-    for (auto const model : {Model::paper_2024, Model::paper_2017})
+    for (auto const model : {Model::paper_2024, Model::cluster_2017, Model::poster, Model::report_2017})
         EXPECT_EQ(CostModel(*machine, model).cost(sources, 1, 0, 1).c2_s, 0) << name(model);
 }
 
-TEST(Cost, TheModelOf2017TakesTheSlowestProducerAndThatOf2024AddsThemUp)
+TEST(Cost, ThePosterAndTheReportTakeTheSlowestProducerAndTheOthersAddThemUp)
 {
     auto const machine = test::flat_machine(3);
     std::vector<machine::Source> const sources = {{0, 125e6}, {2, 250e6}};
     auto const link_s = 2 * 50e-6;  // two hops
-    EXPECT_NEAR(CostModel(*machine, Model::paper_2017).cost(sources, 1, 0, 1).c1_s, link_s + 2, 1e-9);
-    EXPECT_NEAR(CostModel(*machine, Model::paper_2024).cost(sources, 1, 0, 1).c1_s, 2 * link_s + 3, 1e-9);
+    for (auto const model : {Model::poster, Model::report_2017})
+        EXPECT_NEAR(CostModel(*machine, model).cost(sources, 1, 0, 1).c1_s, link_s + 2, 1e-9) << name(model);
+    for (auto const model : {Model::paper_2024, Model::cluster_2017})
+        EXPECT_NEAR(CostModel(*machine, model).cost(sources, 1, 0, 1).c1_s, 2 * link_s + 3, 1e-9) << name(model);
+}
+
+TEST(Cost, TheReportSharesTheWayToTheFileAmongTheNodesOfAPartition)
+{
+    auto machine = *test::flat_machine(3);
+    machine.gateways.link = {"storage", 1e-3, 100e6};
+    machine.gateways.hops = {1, 2, 3};
+    std::vector<machine::Source> const sources = {{0, 125e6}, {2, 250e6}};  // |V_C| = 2
+    auto const c2 = [&](Model model) { return CostModel(machine, model).cost(sources, 1, 0, 1).c2_s; };
+    for (auto const model : {Model::paper_2024, Model::cluster_2017, Model::poster})
+        EXPECT_NEAR(c2(model), 2e-3 + 375e6 / 100e6, 1e-9) << name(model);
+    EXPECT_NEAR(c2(Model::report_2017), 2e-3 + 375e6 / (2 * 100e6), 1e-9);
+}
+
+TEST(Cost, ThePapersModelsOf2017KnowNoTiers)
+{
+    auto machine = *test::flat_machine(3);
+    machine.tiers.push_back(test::tier("ssd", "ssd", 1, 1e6, 1e12));
+    std::vector<machine::Source> const sources = {{0, 125e6}, {1, 250e6}};
+    for (auto const model : {Model::cluster_2017, Model::poster, Model::report_2017})
+        EXPECT_EQ(CostModel(machine, model).cost(sources, 1, 0, 1).total_s,
+                  CostModel(machine, model).cost(sources, 1, 1, 1).total_s)
+            << name(model);
 }
 
 TEST(Cost, OursOverlapsGatheringWithDrainingAndCountsTheTiersReadBandwidth)

@@ -275,7 +275,7 @@ TEST(Stagger, HoldsOnRandomCuts)
 TEST(Stagger, HoldsForAWholePlanAtAnyBase)
 {
     for (int const servers : {2, 3, 4, 8, 12, 56}) {
-        auto job = striped(16'384 * core::MiB, 128, 8, servers);
+        auto job = striped(262'144 * core::MiB, 128, 8, servers);  // more than 16 rows of stripes each
         job.options.direct = Direct::never;
         auto const plan = make(job, {});
         ASSERT_TRUE(plan);

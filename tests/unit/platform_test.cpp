@@ -8,6 +8,7 @@
 #include "core/units.hpp"
 #include "machine/machine.hpp"
 #include "machine/platform/figures.hpp"
+#include "machine/platform/gateways.hpp"
 
 namespace tapioca::machine {
 namespace {
@@ -372,6 +373,19 @@ TEST(Platform, RefusesBadInputWithOneLineThatSaysWhere)
         {with("[gateways]\nblock = 2\nnodes = [0]"), "x.toml:6:9: gateways.nodes leaves a block without a gateway"},
         {with("[gateways]\nblock = 2\nnodes = [0]\nper_block = [0]"),
          "x.toml:7:13: gateways.per_block cannot be given with gateways.nodes"},
+        {with("[gateways]\nnodes = [0]\nservers = [[1]]"),
+         "x.toml:6:11: gateways.servers names node 1, which is none of gateways.nodes"},
+        {with("[gateways]\nnodes = [0]\nservers = [[]]"),
+         "x.toml:6:11: gateways.servers has a server without a gateway"},
+        {with("[gateways]\nnodes = [0]\nservers = []"), "x.toml:6:11: gateways.servers is empty"},
+        {with("[gateways]\nhops = [1, 1, 1, 1]\nservers = [[0]]"),
+         "x.toml:6:11: gateways.servers needs gateways.nodes"},
+        {with("[gateways]\nblock = 2\nper_block = [0]\nservers = [[0]]"),
+         "x.toml:7:11: gateways.servers cannot be given with gateways.block"},
+        {with("[gateways]\nnodes = [0]\nblock_bandwidth = \"1GB/s\""),
+         "x.toml:6:19: gateways.block_bandwidth needs gateways.block, and nodes or per_block"},
+        {with("[storage]\ntype = \"gpfs\"\nshare_nodes = 0"),
+         "x.toml:6:15: storage.share_nodes must be a whole number from 1 to 1000000"},
         {with("[gateways]\nhops = [1, 2]"), "x.toml:5:8: gateways.hops has 2 numbers for 4 nodes"},
         {"hosts = \"n[0-6]\"\n" + topology("kind = \"flat\"\nnodes = 8"),
          "x.toml:1:9: hosts has 7 names, the topology 8 nodes"},
@@ -428,6 +442,9 @@ void expect_same(Machine const& a, Machine const& b)
     EXPECT_EQ(a.gateways.hops, b.gateways.hops);
     EXPECT_EQ(a.gateways.link.latency_s, b.gateways.link.latency_s);
     EXPECT_EQ(a.gateways.link.bandwidth, b.gateways.link.bandwidth);
+    EXPECT_EQ(a.gateways.block_bandwidth, b.gateways.block_bandwidth);
+    EXPECT_EQ(a.gateways.servers, b.gateways.servers);
+    EXPECT_EQ(a.gateways.through, b.gateways.through);
     ASSERT_EQ(a.tiers.size(), b.tiers.size());
     for (std::size_t i = 0; i < a.tiers.size(); ++i) {
         EXPECT_EQ(a.tiers[i].name, b.tiers[i].name);
@@ -452,6 +469,8 @@ void expect_same(Machine const& a, Machine const& b)
     EXPECT_EQ(a.storage->contended_write_bw, b.storage->contended_write_bw);
     EXPECT_EQ(a.storage->read_bw, b.storage->read_bw);
     EXPECT_EQ(a.storage->remote, b.storage->remote);
+    EXPECT_EQ(a.storage->each_node, b.storage->each_node);
+    EXPECT_EQ(a.storage->share_nodes, b.storage->share_nodes);
 }
 
 TEST(Platform, IsGivenBackByItsText)
@@ -475,7 +494,8 @@ TEST(Platform, IsGivenBackByItsText)
 
 TEST(Shipped, AllParseAndSayWhatTheyAre)
 {
-    EXPECT_EQ(shipped_platforms(), (Strings{"cooley", "fat-tree", "laptop", "mira", "paper-toy", "theta"}));
+    EXPECT_EQ(shipped_platforms(),
+              (Strings{"cooley", "fat-tree", "laptop", "mira", "paper-toy", "theta", "theta-paper"}));
     for (auto const& name : shipped_platforms()) EXPECT_EQ(shipped(name).name, name);
 }
 
@@ -484,11 +504,62 @@ TEST(Shipped, MiraHasTwoBridgesInEveryPset)
     auto const mira = shipped("mira");
     EXPECT_EQ(mira.topology->nodes(), 4096);
     EXPECT_EQ(mira.gateways.nodes.size(), 64U);
-    EXPECT_EQ(mira.gateways.hops[0], 1);
-    EXPECT_EQ(mira.gateways.hops[1], 2);
-    EXPECT_EQ(mira.gateways.hops[64], 1);
+    EXPECT_EQ(mira.gateways.hops[32], 1);
+    EXPECT_EQ(mira.gateways.hops[33], 2);
+    EXPECT_EQ(mira.gateways.hops[96], 1);
+    std::vector<int> served(64, 0);
+    for (int const gateway : mira.gateways.through) ++served[static_cast<std::size_t>(gateway)];
+    EXPECT_EQ(served, std::vector<int>(64, 64)) << "each has half of its Pset";
     EXPECT_EQ(mira.storage->block_bytes, 8 << 20);
-    EXPECT_DOUBLE_EQ(mira.storage->contended_write_bw, 89.6e9);
+    EXPECT_DOUBLE_EQ(mira.gateways.block_bandwidth * 8, 22.4e9) << "the papers' peak of 1,024 nodes";
+    EXPECT_DOUBLE_EQ(mira.storage->contended_write_bw, mira.gateways.block_bandwidth) << "of one Pset";
+    EXPECT_EQ(mira.storage->share_nodes, 128);
+}
+
+TEST(Gateways, ThePassageIsThatOfTheBusiestGatewayOrBlock)
+{
+    // Eight nodes in a ring, two blocks of four with two gateways each.
+    auto const machine = parsed(topology("kind = \"torus\"\ndimensions = [8]") +
+                                "[gateways]\nblock = 4\nper_block = [0, 2]\nbandwidth = \"2GB/s\"\n"
+                                "block_bandwidth = \"3GB/s\"\n");
+    // Node 1 is as near to 0 as to 2: whichever has fewer nodes. Node 3 is nearer to none; 7 likewise in its block.
+    EXPECT_EQ(machine.gateways.through, (Ints{0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(machine.gateways.hops, (Ints{1, 2, 1, 2, 1, 2, 1, 2}));
+    std::vector<double> bytes{1e9, 3e9, 1e9, 0, 0, 0, 0, 2e9};
+    auto const uneven = passage(machine, bytes, 0);
+    EXPECT_EQ(uneven.most_bytes, 4e9) << "nodes 0 and 1";
+    EXPECT_EQ(uneven.most_block_bytes, 5e9);
+    EXPECT_EQ(uneven.used, 3);
+    EXPECT_DOUBLE_EQ(uneven.seconds, 4.0 / 2) << "one gateway's link is slower than the block's 5 / 3";
+    bytes = {3e9, 0, 3e9, 0, 0, 0, 0, 0};
+    EXPECT_DOUBLE_EQ(passage(machine, bytes, 0).seconds, 6.0 / 3) << "two links of 2 GB/s, but 3 GB/s for the block";
+}
+
+TEST(Gateways, OfServersShareWhatIsOnThem)
+{
+    // Three servers: the first behind nodes 1 and 3, the second behind 3, the third behind 5.
+    auto const machine = parsed(topology("kind = \"torus\"\ndimensions = [8]") +
+                                "[gateways]\nnodes = [1, 3, 5]\nservers = [[1, 3], [3], [5]]\nbandwidth = \"1GB/s\"\n");
+    EXPECT_EQ(io_nodes(machine.gateways, 1), (Ints{0, 1})) << "IONodesPerFile of a file on the first server";
+    EXPECT_EQ(io_nodes(machine.gateways, 0), (Ints{0, 1, 2}));
+    EXPECT_EQ(io_distance(machine, 0, 1), 4) << "DistanceToIONode: three links to node 3, and on from there";
+    EXPECT_EQ(io_distance(machine, 7, 0), 3);
+    std::vector<double> const bytes(8, 0.75e9);  // 6 GB
+    auto const all = passage(machine, bytes, 3);
+    EXPECT_DOUBLE_EQ(all.most_bytes, 1e9 + 2e9) << "node 3: half of the first server's third, all of the second's";
+    EXPECT_DOUBLE_EQ(all.seconds, 3);
+    auto const one = passage(machine, bytes, 1);
+    EXPECT_DOUBLE_EQ(one.most_bytes, 3e9) << "one server: its two gateways take turns";
+    EXPECT_EQ(one.used, 2);
+}
+
+TEST(Gateways, ThatAreUnknownAreFree)
+{
+    auto const machine = parsed(topology("kind = \"torus\"\ndimensions = [8]"));
+    EXPECT_EQ(passage(machine, std::vector<double>(8, 1e9), 0).seconds, 0);
+    auto const distances = parsed(topology("kind = \"torus\"\ndimensions = [4]") +
+                                  "[gateways]\nhops = [1, 2, 3, 2]\nbandwidth = \"1GB/s\"\n");
+    EXPECT_EQ(passage(distances, std::vector<double>{1e9, 2e9, 0, 0}, 0).seconds, 2) << "each node has its own way";
 }
 
 TEST(Shipped, ThetaHasThreeTiersAndNoKnownGateways)
@@ -521,7 +592,7 @@ TEST(Shipped, ANameThatIsNotShippedGetsTheNearest)
     ASSERT_FALSE(text);
     EXPECT_EQ(text.error().text,
               "platform 'thetta' is not shipped: did you mean 'theta'? There are cooley, fat-tree, laptop, mira, "
-              "paper-toy, theta; a file of your own is named as a path");
+              "paper-toy, theta, theta-paper; a file of your own is named as a path");
 }
 
 TEST(Shipped, APathIsReadAsItIs)

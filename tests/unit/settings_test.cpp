@@ -48,13 +48,13 @@ TEST(Settings, EnvironmentBeatsHintsBeatCode)
 TEST(Settings, TakeEveryNameOfTheTable)
 {
     Pairs const environment = {
-        {"TAPIOCA_BUFFERSIZE", "1M"},      {"TAPIOCA_BUFFERS", "64"},       {"TAPIOCA_NBAGGR", "2"},
-        {"TAPIOCA_AGGRTIER", "DRAM"},      {"TAPIOCA_MEMORY", "1G"},        {"TAPIOCA_STRATEGY", "topology_aware"},
-        {"TAPIOCA_DIRECT", "Always"},      {"TAPIOCA_DEVNULL", "yes"},      {"TAPIOCA_CHECK", "off"},
-        {"TAPIOCA_TIMEOUT", "2.5"},        {"TAPIOCA_REPORT", "r.json"},    {"TAPIOCA_COMMSPLIT", "1"},
-        {"TAPIOCA_NBAGGR_READ", "Auto"},   {"TAPIOCA_AGGR_PER_OST", "4"},   {"TAPIOCA_STRIPING_UNIT", "4M"},
-        {"TAPIOCA_STRIPING_FACTOR", "48"}, {"TAPIOCA_MODEL", "Paper-2017"}, {"TAPIOCA_PLATFORM", "Sites/mira.toml"},
-        {"TAPIOCA_PERSISTENCY", "job"},    {"TAPIOCA_ROOT", "/opt/what"},   {"PATH", "/bin"}};
+        {"TAPIOCA_BUFFERSIZE", "1M"},      {"TAPIOCA_BUFFERS", "64"},        {"TAPIOCA_NBAGGR", "2"},
+        {"TAPIOCA_AGGRTIER", "DRAM"},      {"TAPIOCA_MEMORY", "1G"},         {"TAPIOCA_STRATEGY", "topology_aware"},
+        {"TAPIOCA_DIRECT", "Always"},      {"TAPIOCA_DEVNULL", "yes"},       {"TAPIOCA_CHECK", "off"},
+        {"TAPIOCA_TIMEOUT", "2.5"},        {"TAPIOCA_REPORT", "r.json"},     {"TAPIOCA_COMMSPLIT", "1"},
+        {"TAPIOCA_NBAGGR_READ", "Auto"},   {"TAPIOCA_AGGR_PER_OST", "4"},    {"TAPIOCA_STRIPING_UNIT", "4M"},
+        {"TAPIOCA_STRIPING_FACTOR", "48"}, {"TAPIOCA_MODEL", "Report-2017"}, {"TAPIOCA_PLATFORM", "Sites/mira.toml"},
+        {"TAPIOCA_PERSISTENCY", "job"},    {"TAPIOCA_ROOT", "/opt/what"},    {"PATH", "/bin"}};
     auto const settings = resolve({}, {}, environment);
     ASSERT_TRUE(settings) << settings.error().text;
     auto const& options = settings->options;
@@ -70,7 +70,7 @@ TEST(Settings, TakeEveryNameOfTheTable)
     EXPECT_EQ(options.aggr_per_ost, 4);
     EXPECT_EQ(options.striping_unit, 4U << 20);
     EXPECT_EQ(options.striping_factor, 48);
-    EXPECT_EQ(options.model, "paper-2017");
+    EXPECT_EQ(options.model, "report-2017");
     EXPECT_EQ(options.platform, "Sites/mira.toml");
     EXPECT_EQ(options.persistency, "job");
     EXPECT_EQ(settings->lines().size(), 19U);

@@ -90,6 +90,7 @@ std::string target_text(Findings const& f)
 machine::Storage measured_storage(TargetFigures const& target)
 {
     auto storage = target.storage;
+    storage.each_node = false;  // all ranks took part
     storage.write_bw = rounded(storage.write_bw);
     storage.read_bw = rounded(storage.read_bw);
     storage.parallel_write_bw = storage.contended_write_bw = storage.write_bw * storage.write_streams;

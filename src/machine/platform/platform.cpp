@@ -42,15 +42,36 @@ std::vector<std::string> read_hosts(Section const& file)
     return hosts;
 }
 
+/// Which gateways lead to which server: IONodesPerFile, once the file's servers are known.
+void read_servers(Section const& section, Gateways& gateways)
+{
+    if (!section.has("servers")) return;
+    if (gateways.block != 0) section.refuse("servers", "cannot be given with gateways.block");
+    if (gateways.nodes.empty()) section.refuse("servers", "needs gateways.nodes");
+    gateways.servers = *section.matrix("servers", 0, most_nodes - 1);
+    if (gateways.servers.empty()) section.refuse("servers", "is empty");
+    for (auto& server : gateways.servers) {
+        if (server.empty()) section.refuse("servers", "has a server without a gateway");
+        for (int& node : server) {
+            auto const at = std::lower_bound(gateways.nodes.begin(), gateways.nodes.end(), node);
+            if (at == gateways.nodes.end() || *at != node)
+                section.refuse("servers", fmt::format("names node {}, which is none of gateways.nodes", node));
+            node = static_cast<int>(at - gateways.nodes.begin());
+        }
+    }
+}
+
 Gateways read_gateways(Section const& section, Topology const& topology)
 {
-    section.only({"nodes", "block", "per_block", "hops", "latency", "bandwidth"});
+    section.only({"nodes", "block", "per_block", "servers", "hops", "latency", "bandwidth", "block_bandwidth"});
     int const nodes = topology.nodes();
     Gateways gateways;
     gateways.link = topology.levels().back();
     gateways.link.name = "gateway";
     gateways.link.latency_s = section.latency("latency").value_or(gateways.link.latency_s);
     gateways.link.bandwidth = section.bandwidth("bandwidth").value_or(gateways.link.bandwidth);
+
+    gateways.block_bandwidth = section.bandwidth("block_bandwidth").value_or(0);
 
     if (section.has("nodes") && section.has("per_block"))
         section.refuse("per_block", "cannot be given with gateways.nodes");
@@ -71,11 +92,16 @@ Gateways read_gateways(Section const& section, Topology const& topology)
         if (hops->size() != static_cast<std::size_t>(nodes))
             section.refuse("hops", fmt::format("has {} numbers for {} nodes", hops->size(), nodes));
         gateways.hops = std::move(*hops);
-    } else {
-        if (gateways.nodes.empty()) section.refuse("nodes", "is empty or missing, and so are per_block and hops");
-        gateways.hops = gateway_hops(topology, gateways);
-        if (gateways.hops.empty()) section.refuse("nodes", "leaves a block without a gateway");
+    } else if (gateways.nodes.empty()) {
+        section.refuse("nodes", "is empty or missing, and so are per_block and hops");
     }
+    if (gateways.block_bandwidth > 0 && (gateways.block == 0 || gateways.nodes.empty()))
+        section.refuse("block_bandwidth", "needs gateways.block, and nodes or per_block");
+    read_servers(section, gateways);
+    if (gateways.nodes.empty()) return gateways;
+    gateways.through = gateways_of(topology, gateways);
+    if (gateways.through.empty()) section.refuse("nodes", "leaves a block without a gateway");
+    if (gateways.hops.empty()) gateways.hops = gateway_hops(topology, gateways);
     return gateways;
 }
 
@@ -158,8 +184,8 @@ std::vector<TierTraits> read_tiers(Section const& file)
 
 Storage read_storage(Section const& section)
 {
-    section.only({"type", "block", "stripe", "stripe_count", "write_streams", "read_streams", "write_bandwidth",
-                  "read_bandwidth", "remote"});
+    section.only({"type", "block", "stripe", "stripe_count", "write_streams", "read_streams", "share_nodes",
+                  "write_bandwidth", "read_bandwidth", "remote"});
     if (!section.has("type")) section.refuse("type", "is missing");
     section.one_of("type", *section.text("type"), storage_names());
     auto storage = storage_profile(*section.text("type"));
@@ -177,6 +203,10 @@ Storage read_storage(Section const& section)
     }
     storage.read_bw = section.bandwidth("read_bandwidth").value_or(storage.read_bw);
     storage.remote = section.flag("remote").value_or(storage.remote);
+    storage.share_nodes = section.integer("share_nodes", 1, most_nodes).value_or(0);
+    storage.each_node = storage.remote;
+    for (auto const* const key : {"write_streams", "read_streams", "write_bandwidth", "read_bandwidth"})
+        if (section.has(key)) storage.each_node = false;
     return storage;
 }
 
@@ -217,6 +247,7 @@ Machine read_machine(Section const& file, std::string const& where)
     machine.tiers = read_tiers(file);
     if (auto const storage = file.section("storage")) machine.storage = read_storage(*storage);
     if (auto const settings = file.section("settings")) machine.settings = read_settings(*settings);
+    machine.links_assumed = draft.assumed;
     machine.origin =
         fmt::format("platform file {}{}", where, draft.assumed ? "; latency or bandwidth of links assumed" : "");
     return machine;

@@ -191,6 +191,7 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
             levels.push_back(assumed_level(fmt::format("level {}", level + 1)));
         machine.topology = make_fat_tree(std::move(switches), std::move(levels));
     }
+    machine.links_assumed = true;
     machine.origin = fmt::format("{}{}; latency and bandwidth assumed", source, passed_over);
     return machine;
 }

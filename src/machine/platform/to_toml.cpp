@@ -40,8 +40,19 @@ std::string gateways_text(Machine const& machine)
     std::string text = "\n[gateways]\n";
     if (!gateways.nodes.empty()) text += fmt::format("nodes = [{}]\n", fmt::join(gateways.nodes, ", "));
     if (gateways.block != 0) text += fmt::format("block = {}\n", gateways.block);
+    if (!gateways.servers.empty()) {
+        std::vector<std::string> servers;
+        for (auto const& server : gateways.servers) {
+            std::vector<int> nodes;
+            for (int const gateway : server) nodes.push_back(gateways.nodes[static_cast<std::size_t>(gateway)]);
+            servers.push_back(fmt::format("[{}]", fmt::join(nodes, ", ")));
+        }
+        text += fmt::format("servers = [{}]\n", fmt::join(servers, ", "));
+    }
     if (gateways.nodes.empty() || gateways.hops != gateway_hops(*machine.topology, gateways))
         text += fmt::format("hops = [{}]\n", fmt::join(gateways.hops, ", "));
+    if (gateways.block_bandwidth > 0)
+        text += fmt::format("block_bandwidth = {}\n", bandwidth_value(gateways.block_bandwidth));
     return text + fmt::format("latency = {}\nbandwidth = {}\n", latency_value(gateways.link.latency_s),
                               bandwidth_value(gateways.link.bandwidth));
 }
@@ -75,9 +86,11 @@ std::string storage_text(Storage const& storage)
     if (storage.stripe_bytes != 0)
         text += fmt::format("stripe = {}\n", bytes_value(static_cast<std::uint64_t>(storage.stripe_bytes)));
     if (storage.stripe_count != 0) text += fmt::format("stripe_count = {}\n", storage.stripe_count);
-    if (storage.write_streams != profile.write_streams)
+    bool const together = storage.remote && !storage.each_node;  // which naming the streams says
+    if (storage.write_streams != profile.write_streams || together)
         text += fmt::format("write_streams = {}\n", storage.write_streams);
     if (storage.read_streams != profile.read_streams) text += fmt::format("read_streams = {}\n", storage.read_streams);
+    if (storage.share_nodes != 0) text += fmt::format("share_nodes = {}\n", storage.share_nodes);
     if (storage.write_bw != profile.write_bw || storage.contended_write_bw != profile.contended_write_bw)
         text += fmt::format("write_bandwidth = {}\n", bandwidth_value(storage.write_bw));
     if (storage.read_bw != profile.read_bw)

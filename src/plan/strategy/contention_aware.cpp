@@ -14,7 +14,7 @@ double share_the_link(std::size_t number)
 
 extern Strategy const contention_aware;
 Strategy const contention_aware = {
-    "cost", "counts 2, 3, ... times: they share its link", false, true, score_by_cost, share_the_link,
+    "cost", "counts 2, 3, ... times: they share its link", false, true, score_by_cost, share_the_link, true,
 };
 
 }  // namespace tapioca::plan

@@ -26,6 +26,7 @@ struct Strategy {
     Scorer (*scorer)(Election const& election, std::size_t partition);
     /// The factor on the score of a node's `number`-th aggregator, from 0.
     double (*surcharge)(std::size_t number);
+    bool spares_gateways = false;  ///< one gateway gets more aggregators than another only for a much lower cost
 };
 
 struct NamedStrategy {
