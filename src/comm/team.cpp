@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/neighbours.hpp"
 #include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
@@ -84,7 +85,7 @@ Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
     MPI_Comm_rank(all_, &rank_);
     MPI_Comm_size(all_, &size_);
     MPI_Bcast(&ranks_per_node_, 1, MPI_INT, 0, all_);
-    MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
+    node_ = neighbours(all_);
     MPI_Comm_size(node_, &machine_size_);
     if (ranks_per_node_ > 0) {
         MPI_Comm whole = node_;

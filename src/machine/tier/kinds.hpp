@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/host.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::machine {
@@ -58,7 +59,7 @@ core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, 
 /// Removes files in `directory` whose creators were killed before they could. Once for each process and directory.
 void remove_leftovers(std::string const& directory);
 
-inline constexpr char const* shm_directory = "/dev/shm";
+using core::shm_directory;
 inline constexpr char const* shm_advice = "lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY";
 
 }  // namespace tapioca::machine

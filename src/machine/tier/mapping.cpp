@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +18,7 @@ namespace {
 
 std::string new_name(std::string const& directory)
 {
-    std::uint64_t nonce = 0;
-    if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = static_cast<std::uint64_t>(::getpid());
-    return fmt::format("{}/tapioca-{}-{:016x}", directory, ::getpid(), nonce);
+    return fmt::format("{}/{}", directory, core::new_memory_name());
 }
 
 int allocate(int fd, std::uint64_t bytes)
