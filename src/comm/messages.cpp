@@ -131,10 +131,23 @@ void Reduction::start(MPI_Comm comm, std::vector<std::int64_t> values)
     MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_INT64_T, MPI_MAX, comm, &request_);
 }
 
+void Reduction::start(MPI_Comm comm, std::span<std::byte const> object, Combine* combine)
+{
+    bytes_.assign(object.begin(), object.end());
+    MPI_Type_contiguous(static_cast<int>(object.size()), MPI_BYTE, &type_);
+    MPI_Type_commit(&type_);
+    MPI_Op_create(combine, 1, &op_);
+    MPI_Iallreduce(MPI_IN_PLACE, bytes_.data(), 1, type_, op_, comm, &request_);
+}
+
 bool Reduction::done()
 {
     int flag = 0;
     MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    if (flag != 0 && op_ != MPI_OP_NULL) {
+        MPI_Op_free(&op_);
+        MPI_Type_free(&type_);
+    }
     return flag != 0;
 }
 

@@ -71,8 +71,8 @@ private:
     std::uint64_t moved_ = 0;
 };
 
-/// The greatest of every rank's values, computed while the ranks go on. Signed: MPICH 4.0 compares unsigned numbers
-/// as if they were.
+/// The greatest of every rank's values, or what becomes of every rank's bytes, computed while the ranks go on. Signed:
+/// MPICH 4.0 compares unsigned numbers as if they were.
 class Reduction {
 public:
     Reduction() = default;
@@ -81,14 +81,21 @@ public:
 
     /// Collective over `comm`, but waits for nobody.
     void start(MPI_Comm comm, std::vector<std::int64_t> values);
-    /// True when values() holds the result, or nothing was started.
+    /// The same of one object of every rank, with `combine`. The result is in bytes().
+    using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
+    void start(MPI_Comm comm, std::span<std::byte const> object, Combine* combine);
+    /// True when values() or bytes() holds the result, or nothing was started.
     bool done();
     [[nodiscard]] std::vector<std::int64_t> const& values() const { return values_; }
+    [[nodiscard]] std::vector<std::byte> const& bytes() const { return bytes_; }
 
 private:
     MPI_Request request_ = MPI_REQUEST_NULL;
     std::vector<std::int64_t> mine_;
     std::vector<std::int64_t> values_;
+    std::vector<std::byte> bytes_;
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    MPI_Op op_ = MPI_OP_NULL;
 };
 
 }  // namespace tapioca::comm

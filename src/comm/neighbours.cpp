@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,12 +19,6 @@
 namespace tapioca::comm {
 
 namespace {
-
-/// As MPI_Comm_split wants it, and never 0. Two that are equal by chance are told apart by trying.
-int colour_of(std::uint64_t hash)
-{
-    return 1 + static_cast<int>(hash % INT_MAX);
-}
 
 /// The same on ranks that seem to share memory: those of one kernel that see the same directory, whatever their host's
 /// name. A number of its own where there is no such directory.
@@ -107,6 +102,17 @@ Seen look(MPI_Comm group)
     return try_it(made.sign());
 }
 
+/// Those of `all` with the same number. Collective over `all`, but only the gathering is.
+MPI_Comm alike(MPI_Comm all, std::uint64_t number)
+{
+    std::vector<std::uint64_t> numbers(static_cast<std::size_t>(size_of(all)));
+    MPI_Allgather(&number, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T, all);
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < numbers.size(); ++rank)
+        if (numbers[rank] == number) ranks.push_back(static_cast<int>(rank));
+    return chosen(all, ranks);
+}
+
 /// Those of `group` with the same colour; `group` is given back. Collective over it.
 MPI_Comm divide(MPI_Comm group, int colour)
 {
@@ -120,12 +126,11 @@ MPI_Comm divide(MPI_Comm group, int colour)
 
 MPI_Comm neighbours(MPI_Comm all)
 {
-    MPI_Comm group = MPI_COMM_NULL;
-    MPI_Comm_split(all, colour_of(place_of_memory()), rank_in(all), &group);
+    MPI_Comm group = alike(all, place_of_memory());
     auto seen = look(group);
     if (seen.everywhere) return group;
     // Copies of one virtual machine look alike but for their names.
-    group = divide(group, seen.here ? 0 : colour_of(core::digest(core::host_name())));
+    group = divide(group, seen.here ? 0 : 1 + static_cast<int>(core::digest(core::host_name()) % INT_MAX));
     if (seen.here) return group;
     seen = look(group);
     return seen.everywhere ? group : divide(group, seen.here ? 0 : 1 + rank_in(group));

@@ -20,15 +20,22 @@ std::uint64_t to_number(std::uint64_t agreements, Exchange::Reason const& reason
            static_cast<std::uint64_t>(reason.rank + 1) << 40;
 }
 
-void add_summaries(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+/// What a rank declares, and whether it has failed: as in agree().
+struct Part {
+    pattern::Summary summary;
+    std::int64_t failed;
+};
+
+void add_parts(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
 {
-    for (int i = 0; i < *count; ++i) {
-        pattern::Summary one;
-        pattern::Summary total;
-        std::memcpy(&one, static_cast<std::byte*>(in) + static_cast<std::size_t>(i) * sizeof one, sizeof one);
-        auto* const at = static_cast<std::byte*>(in_out) + static_cast<std::size_t>(i) * sizeof total;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
+        Part one;
+        Part total;
+        std::memcpy(&one, static_cast<std::byte*>(in) + i * sizeof one, sizeof one);
+        auto* const at = static_cast<std::byte*>(in_out) + i * sizeof total;
         std::memcpy(&total, at, sizeof total);
-        total.add(one);
+        total.summary.add(one.summary);
+        total.failed = std::max(total.failed, one.failed);
         std::memcpy(at, &total, sizeof total);
     }
 }
@@ -94,11 +101,14 @@ core::Status Agreement::least(std::span<std::int64_t> values)
 core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core::Status const& local)
 {
     if (several_nodes()) {
-        auto const agreed = agree(local);
-        if (!agreed) return tl::unexpected(agreed.error());
-        auto total = mine;
-        team_.reduce(&total, sizeof total, 1, add_summaries);
-        return total;
+        if (abandoned()) return tl::unexpected(exchange_.lost().error());
+        Part part = {mine, local ? 0 : team_.size() - team_.rank()};
+        team_.count(sizeof part);
+        agreement_->start(team_.all(), std::as_bytes(std::span(&part, 1)), add_parts);
+        if (!come_to_agree()) return tl::unexpected(exchange_.lost().error());
+        std::memcpy(&part, agreement_->bytes().data(), sizeof part);
+        if (part.failed == 0) return part.summary;
+        return tl::unexpected(comm::spread(team_.all(), team_.size() - static_cast<int>(part.failed), local).error());
     }
     auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
     std::vector<std::byte> mail(bytes, bytes + sizeof mine);
@@ -123,7 +133,9 @@ core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core
 core::Result<std::string> Agreement::broadcast(std::string text)
 {
     if (several_nodes()) {
-        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
+        // Nobody can have abandoned a step before there was one.
+        if (agreements_ > 0)
+            if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
     bool fits = true;
