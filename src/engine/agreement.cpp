@@ -62,7 +62,7 @@ core::Status Agreement::agree(core::Status const& local)
 {
     if (!several_nodes()) return exchange_.agree(local, patience_);
     if (abandoned()) return exchange_.lost();
-    agreement_->start(team_.all(), {local ? 0 : team_.size() - team_.rank()});
+    agreement_->start_attended(team_.all(), {local ? 0 : team_.size() - team_.rank()}, tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
     auto const failed = agreement_->values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
@@ -92,7 +92,7 @@ core::Status Agreement::least(std::span<std::int64_t> values)
     if (abandoned()) return exchange_.lost();
     std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
     for (auto const value : values) mirrored.push_back(~value);
-    agreement_->start(team_.all(), std::move(mirrored));
+    agreement_->start_attended(team_.all(), std::move(mirrored), tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = ~agreement_->values()[i];
     return {};
@@ -153,6 +153,12 @@ void Agreement::announce(std::uint64_t step, Direction mine, bool spoiled)
 {
     if (!several_nodes()) return exchange_.announce(step, mine);
     tally_->start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+}
+
+void Agreement::take_as_announced(std::uint64_t step, Direction all)
+{
+    if (!several_nodes()) return exchange_.announce(step, all);
+    tally_->set({all == Direction::write, all == Direction::read, 0});
 }
 
 Agreement::Direction Agreement::announced(std::uint64_t step)

@@ -175,6 +175,7 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
         if (part.bytes > 0)
             step.supply(0, part.data, static_cast<std::size_t>(part.bytes),
                         writing ? declared::Op::write : declared::Op::read);
+        step.agreed_on(writing ? declared::Op::write : declared::Op::read);
         step.start(false);
         moving = true;
         auto const moved = step.wait();
