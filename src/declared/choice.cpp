@@ -60,6 +60,13 @@ Op Choice::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
     return op;
 }
 
+void Choice::take_as_announced(Op all)
+{
+    planned_.take_as_announced(all);
+    now_ = find(all);
+    now_->assume(all);
+}
+
 /// Plans the way that is to be taken. The same Status on every rank. Collective.
 core::Status Choice::make(file::OpenFile const& file, Op op)
 {

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] engine::Transfer const& now() const { return *now_; }
     /// As Transfer::announce(); what is announced goes the way that is to be taken now.
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
+    /// As Transfer::take_as_announced().
+    void take_as_announced(Op all);
     /// True if ran() wants to hear of the runs in this direction.
     [[nodiscard]] bool learns(Op op) const { return learner(op).active() && !learner(op).settled(); }
     /// True if the next run in this direction is to be left to the MPI library.

@@ -40,6 +40,8 @@ public:
     using Direction = Exchange::Direction;
     /// Collective, but waits for nobody.
     void announce(std::uint64_t step, Direction mine, bool spoiled);
+    /// What all ranks know that all of them announce, none of which is spoiled. Local.
+    void take_as_announced(std::uint64_t step, Direction all);
     /// What somebody announced, once that is known; none if nobody moves anything.
     [[nodiscard]] Direction announced(std::uint64_t step);
     /// Waits until all have begun the step; in the end every rank must.

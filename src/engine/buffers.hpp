@@ -41,9 +41,12 @@ public:
 
 private:
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
+    // Collective over the ranks of a node, which all get the same answer; so is what follows.
     core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
     core::Status grow(Exchange::Lanes needed, Tickets& tickets);
     core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
+    core::Status replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes);
+    void give_back(Surroundings& around);
 
     comm::Team const& team_;
     Exchange& exchange_;

@@ -4,17 +4,18 @@
 
 namespace tapioca::engine {
 
-core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes)
+core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes,
+                                     machine::Pages pages)
 {
     bool const first = comm::rank_in(node) == 0;
     core::Result<machine::Mapping> mapping;
-    if (first) mapping = tier.create(bytes);
+    if (first) mapping = tier.create(bytes, pages);
     // The file and, as others may be able to swap names, its number.
     auto const told = comm::broadcast(
         node, mapping && bytes > 0 ? std::to_string(mapping->inode()) + " " + mapping->name() : std::string());
     if (!first && !told.empty()) {
         auto const space = told.find(' ');
-        mapping = tier.attach(told.substr(space + 1), bytes);
+        mapping = tier.attach(told.substr(space + 1), bytes, pages);
         if (mapping && std::to_string(mapping->inode()) != told.substr(0, space))
             mapping = core::fail(Errc::io, told.substr(space + 1) + ": another file has this name by now");
     }
@@ -22,14 +23,6 @@ core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, s
     if (!status) return tl::unexpected(status.error());
     mapping->unlink();
     return mapping;
-}
-
-core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
-                                     std::uint64_t bytes)
-{
-    auto const status = comm::agree(node, tier ? core::Status() : tl::unexpected(tier.error()));
-    if (!status) return tl::unexpected(status.error());
-    return share(node, **tier, bytes);
 }
 
 }  // namespace tapioca::engine

@@ -4,18 +4,15 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "core/result.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::engine {
 
-/// `bytes` zeroed bytes. Collective over `node`, whose ranks share memory; the same answer on all of them. The file
-/// behind it has a name only until all have mapped it.
-core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes);
-/// The same on a tier that this rank may have been unable to make.
-core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
-                                     std::uint64_t bytes);
+/// `bytes` zeroed bytes, with `pages` as Tier::create() has them. Collective over `node`, whose ranks share memory; the
+/// same answer on all of them. The file behind it has a name only until all have mapped it.
+core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes,
+                                     machine::Pages pages = machine::Pages::now);
 
 }  // namespace tapioca::engine

@@ -218,6 +218,7 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
                         writing ? declared::Op::write : declared::Op::read);
         auto const op = writing ? engine::Op::write : engine::Op::read;
         auto& last = program_.channel->last;
+        step.agreed_on(op);
         if (step.choice().learns(op) && !step.choice().leaves(op)) last.emplace(place, op);
         step.start(false);
         moving = true;
