@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "comm/background.hpp"
+
 namespace tapioca::comm {
 
 /// Written by its thread, read by the watchdog. Slots are used again and never given back, so that the list needs no
@@ -126,7 +128,8 @@ void end_job(std::string const& why)
 bool wait_on(Terms const& terms)
 {
     auto& slot = my_slot();
-    auto const before = slot.seconds.exchange(terms.size > 1 ? terms.seconds : 0, std::memory_order_relaxed);
+    auto const before =
+        slot.seconds.exchange(terms.size > 1 && !Background::now() ? terms.seconds : 0, std::memory_order_relaxed);
     std::lock_guard const lock(slot.mutex);
     slot.rank = terms.rank;
     slot.size = terms.size;

@@ -134,7 +134,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = opening.recovering;
-        file::open(*state, {comm, options, info, opening.kept});
+        file::open(*state, {comm, options, info, opening.kept, opening.session, opening.settings});
         if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
         file::complete(*state);
     } catch (std::bad_alloc const&) {

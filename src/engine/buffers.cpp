@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/warn.hpp"
-#include "engine/share.hpp"
 
 namespace tapioca::engine {
 
@@ -48,14 +47,23 @@ core::Status Buffers::make_window()
     return core::fail(Errc::unsupported, no_windows_);
 }
 
+/// A communicator of one node already shares memory, and needs no MPI.
+Circle Buffers::circle() const
+{
+    if (several_nodes()) return circle_of(team_.node());
+    return {team_.rank() == 0,
+            [this](std::string const& text) { return agreement_.broadcast(text).value_or(std::string()); },
+            [this](core::Status const& local) { return agreement_.agree(local); }};
+}
+
 core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
 {
     if (bytes <= mapping.bytes()) return {};
     agreement_.meet();
     if (&mapping == &memory_) window_.free();
-    mapping = machine::Mapping();         // nobody uses it between steps; given back first, so that both need not fit
-    (void)comm::agree(team_.node(), {});  // by every rank
-    auto larger = share(team_.node(), *tier_, bytes);
+    mapping = machine::Mapping();  // nobody uses it between steps; given back first, so that both need not fit
+    (void)circle().agree({});      // by every rank
+    auto larger = share(circle(), *tier_, bytes);
     auto status = larger ? core::Status() : tl::unexpected(larger.error());
     if (several_nodes()) status = agreement_.agree(status);  // else all ranks have the answer already
     if (status) mapping = std::move(*larger);
@@ -85,8 +93,8 @@ core::Status Buffers::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
     auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
     if (here > tier.mapping.bytes()) {
         tier.mapping = machine::Mapping();
-        (void)comm::agree(team_.node(), {});  // as above
-        auto made = share(team_.node(), machine::make_tier(*tier.traits), here);
+        (void)circle().agree({});  // as above
+        auto made = share(circle(), machine::make_tier(*tier.traits), here);
         if (made)
             tier.mapping = std::move(*made);
         else

@@ -4,18 +4,33 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "core/result.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::engine {
 
-/// `bytes` zeroed bytes. Collective over `node`, whose ranks share memory; the same answer on all of them. The file
+/// How the ranks of a node talk about memory that they do not share yet.
+struct Circle {
+    bool first;                                                ///< this is the one whose texts are broadcast
+    std::function<std::string(std::string const&)> broadcast;  ///< its text; collective
+    std::function<core::Status(core::Status const&)> agree;    ///< the same status on all; collective
+};
+/// With MPI, over `node`.
+Circle circle_of(MPI_Comm node);
+
+/// `bytes` zeroed bytes. Collective over the circle, whose ranks share memory; the same answer on all of them. The file
 /// behind it has a name only until all have mapped it.
-core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes);
+core::Result<machine::Mapping> share(Circle const& node, machine::Tier const& tier, std::uint64_t bytes);
 /// The same on a tier that this rank may have been unable to make.
-core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
+core::Result<machine::Mapping> share(Circle const& node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
                                      std::uint64_t bytes);
+inline core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes)
+{
+    return share(circle_of(node), tier, bytes);
+}
 
 }  // namespace tapioca::engine

@@ -29,6 +29,9 @@ public:
     /// Runs an access, if all ranks can, with one reduction before it. If some rank has new hints, the file is to be
     /// opened anew; if something goes wrong before anything is moved, it is to be given up. Collective.
     Attempt serve(Request const& request);
+    /// The same of a request that was looked at before. Counts no call and moves no pointer. Where all ranks are on one
+    /// node, and check mode is off, it makes no MPI call. Collective.
+    Attempt serve(Request const& request, Part const& part);
     /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
     /// Collective.
     [[nodiscard]] bool identify(std::int64_t& value);

@@ -1,0 +1,83 @@
+#include "mpiio/queue.hpp"
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "comm/background.hpp"
+#include "machine/cores.hpp"
+
+namespace tapioca::mpiio {
+
+Queue::~Queue()
+{
+    stop();
+}
+
+void Queue::stop()
+{
+    {
+        std::lock_guard const lock(mutex_);
+        stop_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    has_thread_ = false;
+}
+
+std::uint64_t Queue::add(Job job)
+{
+    std::lock_guard const lock(mutex_);
+    jobs_.push_back(std::move(job));
+    if (!thread_.joinable() && !stop_) {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
+        try {
+            thread_ = std::thread([this] { run(); });
+            pthread_setname_np(thread_.native_handle(), "tapioca-aside");
+            has_thread_ = true;
+        } catch (std::system_error const&) {  // as in has_thread()
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    changed_.notify_all();
+    return ++added_;
+}
+
+/// @pre there is a job, and nobody is at one
+void Queue::do_next(std::unique_lock<std::mutex>& lock)
+{
+    auto const job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    job();
+    lock.lock();
+    done_.fetch_add(1, std::memory_order_release);
+    busy_ = false;
+    changed_.notify_all();
+}
+
+bool Queue::help()
+{
+    std::unique_lock lock(mutex_);
+    if (busy_ || jobs_.empty() || stop_) return false;
+    do_next(lock);
+    return true;
+}
+
+void Queue::run()
+{
+    comm::Background const background;
+    machine::run_on(cores_);
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return stop_ || (!busy_ && !jobs_.empty()); });
+        if (stop_) return;
+        do_next(lock);
+    }
+}
+
+}  // namespace tapioca::mpiio
