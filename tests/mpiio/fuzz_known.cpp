@@ -30,6 +30,9 @@ Avoid avoided(Stack stack)
     if (stack == Stack::Ompio)
         avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
             avoid.meeting = true;
+    bool const staged = std::getenv("TAPIOCA_STAGE") != nullptr;
+    avoid.serves_ordered = !staged;
+    avoid.serves_nonblocking = !staged && std::getenv("TAPIOCA_RANKS_PER_NODE") == nullptr;  // all are on one node
     return avoid;
 }
 
