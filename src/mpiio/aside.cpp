@@ -18,6 +18,8 @@ namespace tapioca::mpiio {
 Aside::Aside(ProgramFile& program, Hints const& hints, std::shared_ptr<Channel> channel)
     : program_(program), hints_(hints), file_(program.opened), queue_(channel->session->core_set())
 {
+    auto const settings = environment();
+    if (settings && settings->options.timeout) seconds_ = *settings->options.timeout;
     file_.channel = std::move(channel);
     set_view();
 }
@@ -81,14 +83,14 @@ void Aside::open()
 void Aside::serve(Pending& pending) noexcept
 try {
     if (!steps_.is_open() && off_.empty()) open();
-    if (!off_.empty()) return;
-    auto const attempt = steps_.serve(pending.request, pending.part);
-    if (attempt.next == Attempt::Next::nothing)
+    if (off_.empty()) {
+        auto const attempt = steps_.serve(pending.request, pending.part);
         pending.outcome = attempt.outcome;
-    else
-        off_ = attempt.why.empty() ? "another rank's hints" : attempt.why;
+        if (attempt.next != Attempt::Next::nothing) off_ = attempt.why;
+    }
+    pending.why = off_.empty() ? "another rank's data" : off_;
 } catch (std::exception const& error) {
-    off_ = error.what();
+    pending.why = off_ = error.what();
 }
 
 /// In a thread of the program.
@@ -99,11 +101,12 @@ void Aside::settle(Pending& pending)
     auto const& request = pending.request;
     bool const own = pending.part.obstacle.empty();  // else its data went, or goes, another way
     if (own) {
-        auto const& why = off_.empty() ? std::string("another rank's data") : off_;
-        pending.outcome.served ? program_.calls.served(request.call) : program_.calls.passed(request.call, why);
+        if (pending.outcome.served)
+            program_.calls.served(request.call);
+        else
+            program_.calls.passed(request.call, pending.why);
         if (!pending.outcome.served && pending.part.bytes > 0)
             pending.outcome = access_alone(program_.opened.handle, request);
-        pending.outcome.served = true;
         if (pending.outcome.error == MPI_SUCCESS) pending.outcome.error = pending.late;
         passed_by(program_.opened, request.direction);
         if (!predefined(request.type)) PMPI_Type_free(&pending.request.type);
@@ -114,20 +117,13 @@ void Aside::settle(Pending& pending)
     std::erase_if(pending_, [&](auto const& one) { return one.get() == &pending; });
 }
 
-void Aside::watch(Call call)
-{
-    auto const settings = environment();
-    auto const seconds = settings ? settings->options.timeout : std::nullopt;
-    auto const& opened = program_.opened;
-    watchdog_ = comm::watch(
-        {seconds.value_or(settings::default_timeout), opened.rank, opened.ranks, name(call).data(), &opened.path});
-}
-
 void Aside::finish(Pending& pending)
 {
     if (pending.settled) return;
     Within const within;
-    watch(pending.request.call);
+    auto const& opened = program_.opened;
+    auto const watchdog =
+        comm::watch({seconds_, opened.rank, opened.ranks, name(pending.request.call).data(), &opened.path});
     auto const number = pending.number;
     while (!queue_.done(number) && !queue_.stopped()) {
         if (queue_.help()) continue;

@@ -55,7 +55,6 @@ private:
     void serve(Pending& pending) noexcept;
     void open();
     void settle(Pending& pending);
-    void watch(Call call);
 
     ProgramFile& program_;
     Hints const& hints_;
@@ -63,9 +62,9 @@ private:
     Steps steps_{file_};
     core::Result<settings::Settings> settings_;  ///< as of the first access
     bool has_settings_ = false;
-    std::string off_;  ///< why nothing is served; the same on all ranks. The queue's
-    std::shared_ptr<comm::Watchdog> watchdog_;
-    std::mutex mutex_;  ///< of the rest
+    std::string off_;                             ///< why nothing is served; the same on all ranks. The queue's
+    double seconds_ = settings::default_timeout;  ///< that a wait may last
+    std::mutex mutex_;                            ///< of the rest
     std::deque<std::shared_ptr<Pending>> pending_;
     Queue queue_;  ///< last: its thread uses the others
 };

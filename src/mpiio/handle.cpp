@@ -27,11 +27,17 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     channels_ = Channels::of(comm);
     channels_->keep(watchdog_);
     program_.channel = channels_->take(comm);
-    bool const refuse = !refusal_.empty() || (settings && settings->options.stage);
+    bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage);
     if (auto channel = channels_->take_aside(comm, refuse)) {
         aside_ = std::make_shared<Aside>(program_, hints_, std::move(channel));
         await_finalize();
     }
+}
+
+/// Whether this process has staged the file through another handle. Local.
+bool Handle::has_log_beside() const
+{
+    return any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty();
 }
 
 /// This rank may wait for others in `call`, of MPI_File_... Local.
@@ -70,7 +76,7 @@ bool Handle::agree_to_serve()
     unsigned all = 0;
     if (!refusal_.empty()) all |= refused;
     if (hints_.has("tapioca_stage")) all |= wished;
-    if (any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty()) all |= staged;
+    if (has_log_beside()) all |= staged;
     channels_->connect(*program_.channel);
     all = comm::unite(program_.channel->comm.get(), all, "the other ranks' first access");
     wished_ = (all & wished) != 0;

@@ -80,6 +80,7 @@ public:
 private:
     [[nodiscard]] Service& service() { return has_log() ? static_cast<Service&>(staged_) : plain_; }
     [[nodiscard]] Service const& service() const { return has_log() ? static_cast<Service const&>(staged_) : plain_; }
+    [[nodiscard]] bool has_log_beside() const;
     void watch(char const* call);
     [[nodiscard]] bool agree_to_serve();
     void open_engine();

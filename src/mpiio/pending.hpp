@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "mpiio/part.hpp"
 #include "mpiio/request.hpp"
@@ -16,6 +17,7 @@ namespace tapioca::mpiio {
 class Aside;
 
 struct Pending {
+    std::string why;         ///< nobody could serve it; the same on all ranks
     Request request;         ///< at an explicit offset; its datatype is ours where the program may have freed its own
     Part part;               ///< this rank's; of no bytes, if it takes part without data
     int late = MPI_SUCCESS;  ///< what went wrong on this rank before it joined the others
