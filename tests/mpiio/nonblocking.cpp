@@ -41,8 +41,16 @@ std::vector<int> mine(int salt = 0)
     return data_of(rank, salt);
 }
 
+void meet()
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// A new file.
 MPI_File open_file(std::string const& name, MPI_Comm comm = MPI_COMM_WORLD)
 {
+    if (rank == 0) ::unlink(name.c_str());
+    meet();
     MPI_File file = MPI_FILE_NULL;
     right(MPI_File_open(comm, name.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file), "open " + name);
     return file;
@@ -51,11 +59,6 @@ MPI_File open_file(std::string const& name, MPI_Comm comm = MPI_COMM_WORLD)
 void close(MPI_File& file)
 {
     right(MPI_File_close(&file), "close");
-}
-
-void meet()
-{
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /// As bytes, at this rank's place in the `salt`th part of the file.
@@ -310,19 +313,17 @@ void completion()
 // Ranks whose memory or view cannot be served, or who have nothing, do not keep the others from it.
 void unequal()
 {
+    auto file = open_file("unequal");
     {
-        auto file = open_file("unequal");
         auto data = mine();
         MPI_Request request = MPI_REQUEST_NULL;
         right(MPI_File_iwrite_at_all(file, place(0), data.data(), rank == 1 ? 0 : each, MPI_INT, &request), "iwrite");
         wait_for(request, rank == 1 ? 0 : each);
         right(MPI_File_iwrite_at_all(file, place(0), data.data(), rank == 1 ? each : 0, MPI_INT, &request), "iwrite");
         wait_for(request, rank == 1 ? each : 0);
-        close(file);
         check("unequal", 1);
     }
     // Rank 0 reads through a view whose tiles overlap.
-    auto file = open_file("unequal");
     if (strict()) {
         MPI_Datatype four = MPI_DATATYPE_NULL;
         MPI_Datatype tile = MPI_DATATYPE_NULL;
