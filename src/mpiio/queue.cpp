@@ -72,6 +72,7 @@ void Queue::run()
 {
     comm::Background const background;
     machine::run_on(cores_);
+    machine::take_short_turns();
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return stop_ || (!busy_ && !jobs_.empty()); });
