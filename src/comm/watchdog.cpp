@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm/background.hpp"
+#include "core/thread.hpp"
 
 namespace tapioca::comm {
 
@@ -170,18 +171,7 @@ void Waiting::go_on()
 
 Watchdog::Watchdog(std::function<void(Late const&)> bite) : bite_(std::move(bite))
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
-    try {
-        thread_ = std::thread([this] { run(); });
-        pthread_setname_np(thread_.native_handle(), "tapioca-watch");
-    } catch (std::system_error const&) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = core::start_thread("tapioca-watch", [this] { run(); });
 }
 
 Watchdog::~Watchdog()

@@ -1,10 +1,10 @@
 #include "mpiio/queue.hpp"
 
-#include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "comm/background.hpp"
+#include "core/thread.hpp"
 #include "machine/cores.hpp"
 
 namespace tapioca::mpiio {
@@ -29,19 +29,11 @@ std::uint64_t Queue::add(Job job)
 {
     std::lock_guard const lock(mutex_);
     jobs_.push_back(std::move(job));
-    if (!thread_.joinable() && !stop_) {
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
-        try {
-            thread_ = std::thread([this] { run(); });
-            pthread_setname_np(thread_.native_handle(), "tapioca-aside");
+    if (!thread_.joinable() && !stop_) try {
+            thread_ = core::start_thread("tapioca-aside", [this] { run(); });
             has_thread_ = true;
         } catch (std::system_error const&) {  // as in has_thread()
         }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
     changed_.notify_all();
     return ++added_;
 }
