@@ -1,5 +1,6 @@
 #include "mpiio/queue.hpp"
 
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +9,12 @@
 #include "machine/cores.hpp"
 
 namespace tapioca::mpiio {
+
+namespace {
+
+constexpr std::chrono::microseconds head_start(100);
+
+}  // namespace
 
 Queue::~Queue()
 {
@@ -66,10 +73,14 @@ void Queue::run()
     machine::run_on(cores_);
     machine::take_short_turns();
     std::unique_lock lock(mutex_);
-    for (;;) {
-        changed_.wait(lock, [this] { return stop_ || (!busy_ && !jobs_.empty()); });
-        if (stop_) return;
-        do_next(lock);
+    auto const free = [this] { return !busy_ && !jobs_.empty(); };
+    while (!stop_) {
+        if (!free()) {
+            changed_.wait(lock, [&] { return stop_ || free(); });
+            // Whoever waits for it at once does it faster: awake, and without a second core.
+            changed_.wait_for(lock, head_start, [&] { return stop_ || !free(); });
+        }
+        if (!stop_ && free()) do_next(lock);
     }
 }
 
