@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "comm/background.hpp"
 #include "comm/neighbours.hpp"
 #include "comm/watchdog.hpp"
 
@@ -322,8 +323,17 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
     return {upto - mine, total};
 }
 
+std::int64_t tell(MPI_Comm comm, std::int64_t number)
+{
+    if (size_of(comm) == 1) return number;
+    Waiting const waiting("word from rank 0");
+    MPI_Bcast(&number, 1, MPI_INT64_T, 0, comm);
+    return number;
+}
+
 void nudge(MPI_Comm comm)
 {
+    if (Background::now()) return;
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
 }

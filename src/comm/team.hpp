@@ -109,6 +109,9 @@ private:
 /// The sum of `mine` over lower ranks, and over all. Collective.
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
 
+/// Rank 0's number. Collective.
+std::int64_t tell(MPI_Comm comm, std::int64_t number);
+
 /// Why no file can be opened on `comm`, or null. Local; the same on all of its ranks.
 char const* unfit(MPI_Comm comm);
 

@@ -147,8 +147,16 @@ void FileState::read_learnt()
                                    parsed->damaged() == 1 ? " is" : "s are"));
         if (parsed) text = std::move(*found);
     }
-    auto const all = session->agreement().broadcast(std::move(text));
-    if (all) learnt = machine::Learnt::parse(*all).value_or(machine::Learnt());
+    // In pieces that need no MPI on one node: another thread than the program's may be here.
+    constexpr std::size_t most = engine::Exchange::most_mail / 2;
+    std::string all;
+    while (true) {
+        auto const piece = session->agreement().broadcast(text.substr(0, most));
+        if (!piece || piece->empty()) break;
+        all += *piece;
+        text.erase(0, most);
+    }
+    learnt = machine::Learnt::parse(all).value_or(machine::Learnt());
 }
 
 void FileState::note_learnt(Choice const& choice)
@@ -180,7 +188,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = opening.recovering;
-        file::open(*state, {comm, options, info, opening.kept});
+        file::open(*state, {comm, options, info, opening.kept, opening.session, opening.settings});
         if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
         file::complete(*state);
         state->read_learnt();

@@ -61,6 +61,9 @@ struct Opening {
     bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
     bool may_stage = true;    ///< else the file gets no log, whatever the settings say
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
+    // Instead of communicator, options and hints: as in file::Opening.
+    std::shared_ptr<engine::Session> session = nullptr;
+    core::Result<settings::Settings> const* settings = nullptr;
 };
 
 /// What File::open() does. Collective.

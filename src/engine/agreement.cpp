@@ -130,6 +130,31 @@ core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core
     return total;
 }
 
+core::Status Agreement::sum(std::span<std::uint64_t> values)
+{
+    if (several_nodes()) {
+        auto const total = team_.sum({values.begin(), values.end()});
+        std::copy(total.begin(), total.end(), values.begin());
+        return {};
+    }
+    constexpr auto at_once = Exchange::most_mail / sizeof(std::uint64_t);
+    core::Status status;
+    for (std::size_t done = 0; done < values.size() && status; done += at_once) {
+        auto const some = values.subspan(done, std::min(at_once, values.size() - done));
+        std::vector<std::uint64_t> const mine(some.begin(), some.end());
+        std::fill(some.begin(), some.end(), 0);
+        status =
+            exchange_.share(std::as_bytes(std::span(mine)), patience_, [&](int, std::span<std::byte const> theirs) {
+                for (std::size_t i = 0; i < some.size(); ++i) {
+                    std::uint64_t value = 0;
+                    std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
+                    some[i] += value;
+                }
+            });
+    }
+    return status;
+}
+
 core::Result<std::string> Agreement::broadcast(std::string text)
 {
     if (several_nodes()) {

@@ -31,6 +31,8 @@ public:
     core::Status least(std::span<std::int64_t> values);
     /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
+    /// The sums over all ranks, each by itself. Collective; fails only if a step was abandoned.
+    core::Status sum(std::span<std::uint64_t> values);
     /// `text` of rank 0 on every rank. Collective.
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
     /// Waits for all ranks where that can be done more gently than inside MPI. Collective.

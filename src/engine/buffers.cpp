@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/warn.hpp"
-#include "engine/share.hpp"
 
 namespace tapioca::engine {
 
@@ -66,6 +65,15 @@ core::Status Buffers::make_window()
     return core::fail(Errc::unsupported, no_windows_);
 }
 
+/// A communicator of one node already shares memory, and needs no MPI.
+Circle Buffers::circle() const
+{
+    if (several_nodes()) return circle_of(team_.node());
+    return {team_.rank() == 0,
+            [this](std::string const& text) { return agreement_.broadcast(text).value_or(std::string()); },
+            [this](core::Status const& local) { return agreement_.agree(local); }};
+}
+
 core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
 {
     if (bytes <= mapping.bytes()) return {};
@@ -75,9 +83,8 @@ core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
 core::Status Buffers::replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
 {
     if (std::exchange(mapping, machine::Mapping()).bytes() > 0)  // nobody uses it between steps;
-        (void)comm::agree(team_.node(), {});  // given back by every rank first, so that both need not fit
-    auto larger =
-        share(team_.node(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
+        (void)circle().agree({});  // given back by every rank first, so that both need not fit
+    auto larger = share(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
     if (!larger) return tl::unexpected(larger.error());
     mapping = std::move(*larger);
     return {};
@@ -105,7 +112,7 @@ core::Status Buffers::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
     auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
     if (here <= tier.mapping.bytes()) return {};
     auto const made = machine::make_tier(*tier.traits);
-    auto const agreed = comm::agree(team_.node(), made ? core::Status() : tl::unexpected(made.error()));
+    auto const agreed = circle().agree(made ? core::Status() : tl::unexpected(made.error()));
     return agreed ? replace(tier.mapping, **made, here) : agreed;
 }
 
