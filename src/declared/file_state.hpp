@@ -52,9 +52,9 @@ private:
     [[nodiscard]] std::optional<std::string> learnt_path() const;
 
     core::Status forgotten_;
-    nlohmann::ordered_json learnt_account_ = nlohmann::ordered_json::array();
-    std::string learnt_lines_;   ///< to be added to the file, on rank 0
-    bool keeps_learnt_ = false;  ///< that file is one
+    nlohmann::ordered_json predictions_ = nlohmann::ordered_json::array();  ///< of every step, for the report
+    std::string learnt_lines_;                                              ///< to be added to the file, on rank 0
+    bool keeps_learnt_ = false;                                             ///< that file is one
 };
 
 struct Opening {

@@ -255,6 +255,7 @@ Moved StepState::end_run()
     }
     direction.add(outcome, inside_);
     file_->raise_if("finish", outcome.status);
+    if (!in_background) choice_.took(outcome.op, inside_);
     if (!past_the_log_ && !in_background) learn_from(outcome.op);
     return {outcome.bytes, outcome.overlapped_bytes};
 }
