@@ -1,5 +1,6 @@
 #include "comm/messages.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -131,10 +132,59 @@ void Reduction::start(MPI_Comm comm, std::vector<std::int64_t> values)
     MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_INT64_T, MPI_MAX, comm, &request_);
 }
 
+// By MPI's PMPI_ names: a tool that counts messages is after those with data.
+void Reduction::start_attended(MPI_Comm comm, std::vector<std::int64_t> values, int tag)
+{
+    comm_ = comm;
+    tag_ = tag;
+    rank_ = rank_in(comm);
+    size_ = size_of(comm);
+    values_ = std::move(values);
+    incoming_.resize(values_.size());
+    round_ = rounds_ = 0;
+    while (std::int64_t{1} << rounds_ < size_) ++rounds_;
+    outgoing_.resize(static_cast<std::size_t>(rounds_));
+    sends_.assign(outgoing_.size(), MPI_REQUEST_NULL);
+    if (rounds_ > 0) begin_round();
+}
+
+void Reduction::begin_round()
+{
+    auto const round = static_cast<std::size_t>(round_);
+    auto const bytes = static_cast<int>(values_.size() * sizeof values_[0]);
+    auto const step = static_cast<int>(std::int64_t{1} << round_);
+    auto const to = static_cast<int>((std::int64_t{rank_} + step) % size_);
+    auto const from = static_cast<int>((std::int64_t{rank_} - step + size_) % size_);
+    outgoing_[round] = values_;
+    PMPI_Irecv(incoming_.data(), bytes, MPI_BYTE, from, tag_ + round_, comm_, &receive_);
+    PMPI_Isend(outgoing_[round].data(), bytes, MPI_BYTE, to, tag_ + round_, comm_, &sends_[round]);
+}
+
+void Reduction::start(MPI_Comm comm, std::span<std::byte const> object, Combine* combine)
+{
+    bytes_.assign(object.begin(), object.end());
+    MPI_Type_contiguous(static_cast<int>(object.size()), MPI_BYTE, &type_);
+    MPI_Type_commit(&type_);
+    MPI_Op_create(combine, 1, &op_);
+    MPI_Iallreduce(MPI_IN_PLACE, bytes_.data(), 1, type_, op_, comm, &request_);
+}
+
 bool Reduction::done()
 {
     int flag = 0;
-    MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    while (round_ < rounds_) {
+        PMPI_Test(&receive_, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0) return false;
+        for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = std::max(values_[i], incoming_[i]);
+        if (++round_ < rounds_) begin_round();
+    }
+    PMPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &flag, MPI_STATUSES_IGNORE);
+    if (flag == 0) return false;
+    PMPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    if (flag != 0 && op_ != MPI_OP_NULL) {
+        MPI_Op_free(&op_);
+        MPI_Type_free(&type_);
+    }
     return flag != 0;
 }
 

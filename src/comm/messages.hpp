@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tapioca::comm {
@@ -71,8 +72,8 @@ private:
     std::uint64_t moved_ = 0;
 };
 
-/// The greatest of every rank's values, computed while the ranks go on. Signed: MPICH 4.0 compares unsigned numbers
-/// as if they were.
+/// The greatest of every rank's values, or what becomes of every rank's bytes, computed while the ranks go on. Signed:
+/// MPICH 4.0 compares unsigned numbers as if they were.
 class Reduction {
 public:
     Reduction() = default;
@@ -81,14 +82,42 @@ public:
 
     /// Collective over `comm`, but waits for nobody.
     void start(MPI_Comm comm, std::vector<std::int64_t> values);
-    /// True when values() holds the result, or nothing was started.
+    /// The same in half as many hops, but only done() moves it on, and not just any call of MPI: for ranks that wait
+    /// for nothing else from here on. Its messages have tags from `tag` on, fewer than 32, which no others may have.
+    void start_attended(MPI_Comm comm, std::vector<std::int64_t> values, int tag);
+    /// As if all had said that: what they know already. Local. @pre done()
+    void set(std::vector<std::int64_t> values) { values_ = std::move(values); }
+    /// The same of one object of every rank, with `combine`. The result is in bytes().
+    using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
+    void start(MPI_Comm comm, std::span<std::byte const> object, Combine* combine);
+    /// True when values() or bytes() holds the result, or nothing was started.
     bool done();
     [[nodiscard]] std::vector<std::int64_t> const& values() const { return values_; }
+    [[nodiscard]] std::vector<std::byte> const& bytes() const { return bytes_; }
 
 private:
+    void begin_round();
+
     MPI_Request request_ = MPI_REQUEST_NULL;
     std::vector<std::int64_t> mine_;
     std::vector<std::int64_t> values_;
+
+    // Attended: in round i every rank sends what it has to the rank 2^i further on. After as many rounds as the number
+    // of ranks has binary digits everybody has heard of everybody, of some twice, which the greatest does not mind.
+    // MPI's own, where it does not block, goes up and down a tree.
+    int tag_ = 0;
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0, size_ = 1;
+    int round_ = 0, rounds_ = 0;
+    std::vector<std::int64_t> incoming_;
+    std::vector<std::vector<std::int64_t>> outgoing_;  ///< per round
+    MPI_Request receive_ = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> sends_;
+
+    // of bytes
+    std::vector<std::byte> bytes_;
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    MPI_Op op_ = MPI_OP_NULL;
 };
 
 }  // namespace tapioca::comm

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <map>
 #include <numeric>
 
+#include "comm/background.hpp"
+#include "comm/neighbours.hpp"
 #include "comm/watchdog.hpp"
 
 namespace tapioca::comm {
@@ -50,6 +53,19 @@ core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
     return tl::unexpected(std::move(failure));
 }
 
+MPI_Comm chosen(MPI_Comm comm, std::vector<int> const& ranks)
+{
+    MPI_Group everybody = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Comm_group(comm, &everybody);
+    MPI_Group_incl(everybody, static_cast<int>(ranks.size()), ranks.data(), &some);
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_create_group(comm, some, 0, &made);
+    MPI_Group_free(&some);
+    MPI_Group_free(&everybody);
+    return made;
+}
+
 std::string broadcast(MPI_Comm comm, std::string text)
 {
     if (size_of(comm) == 1) return text;
@@ -83,36 +99,46 @@ Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_rank(all_, &rank_);
     MPI_Comm_size(all_, &size_);
-    MPI_Bcast(&ranks_per_node_, 1, MPI_INT, 0, all_);
-    MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
+    node_ = neighbours(all_);
     MPI_Comm_size(node_, &machine_size_);
+    find_nodes();
     if (ranks_per_node_ > 0) {
         MPI_Comm whole = node_;
-        MPI_Comm_split(whole, rank_ / ranks_per_node_, rank_, &node_);
+        MPI_Comm_split(whole, my_node_, rank_, &node_);
         MPI_Comm_free(&whole);
     }
     MPI_Comm_rank(node_, &node_rank_);
     MPI_Comm_size(node_, &node_size_);
-    find_nodes();
+    join_leaders();
 }
 
+/// From who shares a machine, and which of its ranks pretend to be a node.
 void Team::find_nodes()
 {
-    int leader = rank_;
-    MPI_Bcast(&leader, 1, MPI_INT, 0, node_);
-    std::vector<int> leader_of(static_cast<std::size_t>(size_));
-    MPI_Allgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, all_);
-    std::vector<int> number(leader_of.size());  // of the node that a leader leads; leaders come before the others
+    struct {
+        int leader, ranks_per_node;
+    } mine = {rank_, ranks_per_node_};
+    MPI_Bcast(&mine.leader, 1, MPI_INT, 0, node_);
+    std::vector<decltype(mine)> all(static_cast<std::size_t>(size_));
+    MPI_Allgather(&mine, 2, MPI_INT, all.data(), 2, MPI_INT, all_);
+    ranks_per_node_ = all[0].ranks_per_node;
+    std::map<std::pair<int, int>, int> number;  // of the node that these ranks of a machine are
     for (int rank = 0; rank < size_; ++rank) {
-        auto const first = static_cast<std::size_t>(leader_of[static_cast<std::size_t>(rank)]);
-        if (static_cast<int>(first) == rank) {
-            number[first] = static_cast<int>(nodes_.size());
-            nodes_.emplace_back();
-        }
-        nodes_[static_cast<std::size_t>(number[first])].push_back(rank);
+        int const part = ranks_per_node_ > 0 ? rank / ranks_per_node_ : 0;
+        auto const [at, is_new] =
+            number.try_emplace({all[static_cast<std::size_t>(rank)].leader, part}, static_cast<int>(nodes_.size()));
+        if (is_new) nodes_.emplace_back();
+        nodes_[static_cast<std::size_t>(at->second)].push_back(rank);
+        if (rank == rank_) my_node_ = at->second;
     }
-    my_node_ = number[static_cast<std::size_t>(leader)];
-    if (nodes_.size() > 1) MPI_Comm_split(all_, node_rank_ == 0 ? 0 : MPI_UNDEFINED, rank_, &leaders_);
+}
+
+void Team::join_leaders()
+{
+    if (nodes_.size() == 1 || node_rank_ > 0) return;
+    std::vector<int> first;
+    for (auto const& ranks : nodes_) first.push_back(ranks[0]);
+    leaders_ = chosen(all_, first);
 }
 
 Team::~Team()
@@ -133,12 +159,11 @@ std::vector<std::uint64_t> Team::sum(std::vector<std::uint64_t> values) const
     return values;
 }
 
-int Team::least(int value) const
+void Team::least(std::span<int> values) const
 {
-    if (size_ == 1) return value;
+    if (size_ == 1) return;
     Waiting const waiting(others);
-    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, all_);
-    return value;
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT, MPI_MIN, all_);
 }
 
 void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine)
@@ -152,13 +177,6 @@ void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combi
     MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm);
     MPI_Op_free(&op);
     MPI_Type_free(&type);
-}
-
-void Team::reduce(void* data, std::size_t bytes, int count, Combine* combine) const
-{
-    if (size_ == 1) return;
-    traffic_bytes_ += bytes * static_cast<std::size_t>(count);
-    reduce(all_, data, bytes, count, combine);
 }
 
 void Team::reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const
@@ -192,28 +210,42 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
 {
     if (size_ == 1) return {mine};
     Waiting const waiting(others);
-    std::vector<int> counts(nodes_.size());
-    std::vector<int> starts(nodes_.size());
-    std::vector<std::uint64_t> all;
-    if (nodes_.size() == 1) {
-        counts[0] = static_cast<int>(mine.size());
-        all = mine;
-    } else if (node_rank_ == 0) {
+    // Most lists are short, so that one message has the length and all of it; the rest of longer ones follows.
+    constexpr std::size_t room = 23;
+    struct Start {
+        std::uint64_t count, values[room];
+    };
+    Start start = {mine.size(), {}};
+    std::copy_n(mine.begin(), std::min(room, mine.size()), start.values);
+    std::vector<Start> starts(nodes_.size(), start);
+    bool const crosses = nodes_.size() > 1 && node_rank_ == 0;
+    if (crosses) {
         traffic_bytes_ += mine.size() * sizeof mine[0];
-        auto const count = static_cast<int>(mine.size());
-        MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, leaders_);
-        std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
-        all.resize(static_cast<std::size_t>(starts.back() + counts.back()));
-        MPI_Allgatherv(mine.data(), count, MPI_UINT64_T, all.data(), counts.data(), starts.data(), MPI_UINT64_T,
-                       leaders_);
+        MPI_Allgather(&start, sizeof start, MPI_BYTE, starts.data(), sizeof start, MPI_BYTE, leaders_);
     }
-    MPI_Bcast(counts.data(), static_cast<int>(counts.size()), MPI_INT, 0, node_);
-    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
-    all.resize(static_cast<std::size_t>(starts.back() + counts.back()));
-    MPI_Bcast(all.data(), static_cast<int>(all.size()), MPI_UINT64_T, 0, node_);
+    MPI_Bcast(starts.data(), static_cast<int>(starts.size() * sizeof start), MPI_BYTE, 0, node_);
+    std::vector<int> counts;
+    for (auto const& one : starts)
+        counts.push_back(static_cast<int>(one.count - std::min<std::uint64_t>(room, one.count)));
+    std::vector<int> begins(counts.size());
+    std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
+    std::vector<std::uint64_t> rest(static_cast<std::size_t>(begins.back() + counts.back()));
+    if (!rest.empty()) {
+        auto const* const mine_rest = mine.data() + std::min(room, mine.size());
+        if (crosses)
+            MPI_Allgatherv(mine_rest, counts[static_cast<std::size_t>(my_node_)], MPI_UINT64_T, rest.data(),
+                           counts.data(), begins.data(), MPI_UINT64_T, leaders_);
+        else if (node_rank_ == 0)
+            std::copy(mine_rest, mine.data() + mine.size(), rest.begin());
+        MPI_Bcast(rest.data(), static_cast<int>(rest.size()), MPI_UINT64_T, 0, node_);
+    }
     std::vector<std::vector<std::uint64_t>> nodes;
-    for (std::size_t node = 0; node < counts.size(); ++node)
-        nodes.emplace_back(all.begin() + starts[node], all.begin() + starts[node] + counts[node]);
+    for (std::size_t node = 0; node < counts.size(); ++node) {
+        auto const* const values = starts[node].values;
+        nodes.emplace_back(values, values + std::min<std::uint64_t>(room, starts[node].count));
+        auto const from = rest.begin() + begins[node];
+        nodes.back().insert(nodes.back().end(), from, from + counts[node]);
+    }
     return nodes;
 }
 
@@ -291,8 +323,17 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
     return {upto - mine, total};
 }
 
+std::int64_t tell(MPI_Comm comm, std::int64_t number)
+{
+    if (size_of(comm) == 1) return number;
+    Waiting const waiting("word from rank 0");
+    MPI_Bcast(&number, 1, MPI_INT64_T, 0, comm);
+    return number;
+}
+
 void nudge(MPI_Comm comm)
 {
+    if (Background::now()) return;
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
 }

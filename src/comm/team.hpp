@@ -22,6 +22,9 @@ core::Status agree(MPI_Comm comm, core::Status const& local);
 /// The failure of rank `failed` on every rank, all of which know who it is. Collective.
 core::Status spread(MPI_Comm comm, int failed, core::Status const& local);
 
+/// A communicator of `ranks` of `comm`, ascending; the caller's to free. Collective over these alone.
+MPI_Comm chosen(MPI_Comm comm, std::vector<int> const& ranks);
+
 /// `text` of rank 0 on every rank. Collective.
 std::string broadcast(MPI_Comm comm, std::string text);
 
@@ -57,12 +60,11 @@ public:
 
     /// Sums over all ranks. Collective.
     [[nodiscard]] std::vector<std::uint64_t> sum(std::vector<std::uint64_t> values) const;
-    /// The least over all ranks. Collective.
-    [[nodiscard]] int least(int value) const;
-    /// Combines every rank's `count` elements of `bytes` bytes at `data` with `combine`, on all ranks. Collective.
+    /// The least of each over all ranks. Collective.
+    void least(std::span<int> values) const;
+    /// Combines what the first ranks of the nodes have at `data`, `count` elements of `bytes` bytes, with `combine`; on
+    /// all ranks. Collective.
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
-    void reduce(void* data, std::size_t bytes, int count, Combine* combine) const;
-    /// The same of what the first ranks of the nodes have at `data`; on all ranks. Collective.
     void reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const;
     /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;
@@ -72,8 +74,9 @@ public:
     [[nodiscard]] std::vector<std::vector<std::uint64_t>> gather_nodes(std::vector<std::uint64_t> const& mine) const;
     /// The same with text. Collective.
     [[nodiscard]] std::vector<std::string> gather_texts(std::string const& mine) const;
-    /// Bytes that this rank has given to the collectives of this class so far.
+    /// Bytes that this rank has given to the collectives of this class so far, and to others that were counted.
     [[nodiscard]] std::uint64_t traffic_bytes() const { return traffic_bytes_; }
+    void count(std::uint64_t bytes) const { traffic_bytes_ += bytes; }
     /// Every rank's values, rank by rank, on every rank. Collective; for reports and check mode.
     [[nodiscard]] std::vector<double> gather(std::span<double const> values) const;
 
@@ -88,6 +91,7 @@ public:
 
 private:
     void find_nodes();
+    void join_leaders();
     static void reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine);
 
     MPI_Comm all_ = MPI_COMM_NULL;
@@ -104,6 +108,9 @@ private:
 
 /// The sum of `mine` over lower ranks, and over all. Collective.
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
+
+/// Rank 0's number. Collective.
+std::int64_t tell(MPI_Comm comm, std::int64_t number);
 
 /// Why no file can be opened on `comm`, or null. Local; the same on all of its ranks.
 char const* unfit(MPI_Comm comm);

@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "comm/background.hpp"
+#include "core/thread.hpp"
+
 namespace tapioca::comm {
 
 /// Written by its thread, read by the watchdog. Slots are used again and never given back, so that the list needs no
@@ -126,7 +129,8 @@ void end_job(std::string const& why)
 bool wait_on(Terms const& terms)
 {
     auto& slot = my_slot();
-    auto const before = slot.seconds.exchange(terms.size > 1 ? terms.seconds : 0, std::memory_order_relaxed);
+    auto const before =
+        slot.seconds.exchange(terms.size > 1 && !Background::now() ? terms.seconds : 0, std::memory_order_relaxed);
     std::lock_guard const lock(slot.mutex);
     slot.rank = terms.rank;
     slot.size = terms.size;
@@ -167,18 +171,7 @@ void Waiting::go_on()
 
 Watchdog::Watchdog(std::function<void(Late const&)> bite) : bite_(std::move(bite))
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
-    try {
-        thread_ = std::thread([this] { run(); });
-        pthread_setname_np(thread_.native_handle(), "tapioca-watch");
-    } catch (std::system_error const&) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = core::start_thread("tapioca-watch", [this] { run(); });
 }
 
 Watchdog::~Watchdog()

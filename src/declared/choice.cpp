@@ -1,5 +1,7 @@
 #include "declared/choice.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/index.hpp"
@@ -58,6 +60,13 @@ Op Choice::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
     now_ = find(op);
     now_->assume(op);
     return op;
+}
+
+void Choice::take_as_announced(Op all)
+{
+    planned_.take_as_announced(all);
+    now_ = find(all);
+    now_->assume(all);
 }
 
 /// Plans the way that is to be taken. The same Status on every rank. Collective.
@@ -132,22 +141,37 @@ std::string Choice::explain() const
     return text;
 }
 
+void Choice::took(Op op, double seconds)
+{
+    auto& measured = measured_[op == Op::write ? 0 : 1];
+    if (now_ != &planned_) return;
+    ++measured.runs;
+    if (measured.runs > 1) measured.seconds = std::min(seconds, measured.seconds.value_or(seconds));
+}
+
 void Choice::describe(nlohmann::ordered_json& list) const
 {
     for (auto const op : {Op::write, Op::read}) {
-        if (!learner(op).active() || learner(op).kept().runs == 0) continue;
-        auto ways = nlohmann::ordered_json::array();
+        auto const& measured = measured_[op == Op::write ? 0 : 1];
+        if (measured.runs == 0) continue;
+        auto const planned = plan::taken_by(route_of(plan(), op));
+        list.push_back({{"op", op == Op::write ? "write" : "read"},
+                        {"planned", planned.name()},
+                        {"runs", measured.runs},
+                        {"predicted_s", planned.seconds}});
+        auto& step = list.back();
+        if (measured.seconds) step["measured_s"] = *measured.seconds;
+        if (!learner(op).active()) continue;
+        step["kept"] = learner(op).kept().way.name();
+        step["settled"] = learner(op).settled();
+        step["ways"] = nlohmann::ordered_json::array();
         for (auto const& trial : learner(op).trials()) {
             if (trial.runs == 0 && trial.verdict.empty()) continue;
             nlohmann::ordered_json one{{"way", trial.way.name()}, {"runs", trial.runs}, {"verdict", trial.verdict}};
             if (!trial.way.is_left()) one["predicted_s"] = trial.way.seconds;
             if (trial.seconds) one["measured_s"] = *trial.seconds;
-            ways.push_back(std::move(one));
+            step["ways"].push_back(std::move(one));
         }
-        list.push_back({{"op", op == Op::write ? "write" : "read"},
-                        {"kept", learner(op).kept().way.name()},
-                        {"settled", learner(op).settled()},
-                        {"ways", std::move(ways)}});
     }
 }
 

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] engine::Transfer const& now() const { return *now_; }
     /// As Transfer::announce(); what is announced goes the way that is to be taken now.
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
+    /// As Transfer::take_as_announced().
+    void take_as_announced(Op all);
     /// True if ran() wants to hear of the runs in this direction.
     [[nodiscard]] bool learns(Op op) const { return learner(op).active() && !learner(op).settled(); }
     /// True if the next run in this direction is to be left to the MPI library.
@@ -43,6 +45,8 @@ public:
     void prefer(file::OpenFile const& file, machine::Learnt const& learnt);
     /// Lines for later jobs about what was found out that `learnt` does not say. Local.
     [[nodiscard]] std::string lines(machine::Learnt const& learnt) const;
+    /// A run took so long on this rank. Local.
+    void took(Op op, double seconds);
     /// What was learnt is forgotten: circumstances are others. Local.
     void start_over();
 
@@ -52,7 +56,8 @@ public:
     [[nodiscard]] plan::Learner const& learner(Op op) const { return learners_[op == Op::write ? 0 : 1]; }
     /// What was tried, for people; empty if nothing was.
     [[nodiscard]] std::string explain() const;
-    /// The same for the report: an object for each direction that was gone, appended to `list`.
+    /// For the report: an object for each direction that was gone, appended to `list`: what was predicted, what was
+    /// measured after the first run, and what was tried.
     void describe(nlohmann::ordered_json& list) const;
 
 private:
@@ -69,6 +74,11 @@ private:
     std::map<Key, std::unique_ptr<engine::Transfer>> others_;
     engine::Transfer* now_ = &planned_;
     std::array<plan::Learner, 2> learners_;  ///< of writing and of reading
+    struct Measured {
+        std::uint64_t runs = 0;
+        std::optional<double> seconds;  ///< the least, after the first run
+    };
+    std::array<Measured, 2> measured_;  ///< runs by the plan, as this rank saw them, of writing and of reading
     plan::Learning learning_ = plan::Learning::off;
     bool with_left_ = false;
 };

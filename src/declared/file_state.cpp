@@ -123,6 +123,18 @@ void FileState::close_all()
     raise_if("close", agreed);
 }
 
+namespace {
+
+/// By which factor a prediction was off, in whichever direction.
+double error_of(nlohmann::ordered_json const& step)
+{
+    auto const predicted = step["predicted_s"].get<double>();
+    auto const measured = step["measured_s"].get<double>();
+    return std::max(measured / predicted, predicted / measured);
+}
+
+}  // namespace
+
 /// The file of TAPIOCA_LEARN, if that is one.
 std::optional<std::string> FileState::learnt_path() const
 {
@@ -147,14 +159,22 @@ void FileState::read_learnt()
                                    parsed->damaged() == 1 ? " is" : "s are"));
         if (parsed) text = std::move(*found);
     }
-    auto const all = session->agreement().broadcast(std::move(text));
-    if (all) learnt = machine::Learnt::parse(*all).value_or(machine::Learnt());
+    // In pieces that need no MPI on one node: another thread than the program's may be here.
+    constexpr std::size_t most = engine::Exchange::most_mail / 2;
+    std::string all;
+    while (true) {
+        auto const piece = session->agreement().broadcast(text.substr(0, most));
+        if (!piece || piece->empty()) break;
+        all += *piece;
+        text.erase(0, most);
+    }
+    learnt = machine::Learnt::parse(all).value_or(machine::Learnt());
 }
 
 void FileState::note_learnt(Choice const& choice)
 {
     constexpr std::size_t most = 100;  // of the steps of a program that declares without end
-    if (settings.options.report && learnt_account_.size() < most) choice.describe(learnt_account_);
+    if (settings.options.report && predictions_.size() < most) choice.describe(predictions_);
     if (keeps_learnt_) learnt_lines_ += choice.lines(learnt);
 }
 
@@ -162,7 +182,15 @@ void FileState::note_learnt(Choice const& choice)
 void FileState::tell_what_was_learnt()
 {
     for (auto const* const step : steps) note_learnt(step->choice());
-    if (!learnt_account_.empty()) account.more.emplace_back("learnt", learnt_account_.dump());
+    if (!predictions_.empty()) account.more.emplace_back("predictions", predictions_.dump());
+    nlohmann::ordered_json const* worst = nullptr;
+    for (auto const& step : predictions_)
+        if (step.contains("measured_s") && (!worst || error_of(step) > error_of(*worst))) worst = &step;
+    if (worst)
+        account.more.emplace_back(
+            "largest_error",
+            nlohmann::ordered_json{{"op", (*worst)["op"]}, {"way", (*worst)["planned"]}, {"factor", error_of(*worst)}}
+                .dump());
     if (learnt_lines_.empty()) return;
     auto const added = machine::add_learnt(*learnt_path(), learnt_lines_);
     if (!added) core::warn("TAPIOCA_LEARN: " + added.error().text);
@@ -180,7 +208,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = opening.recovering;
-        file::open(*state, {comm, options, info, opening.kept});
+        file::open(*state, {comm, options, info, opening.kept, opening.session, opening.settings});
         if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
         file::complete(*state);
         state->read_learnt();

@@ -52,15 +52,18 @@ private:
     [[nodiscard]] std::optional<std::string> learnt_path() const;
 
     core::Status forgotten_;
-    nlohmann::ordered_json learnt_account_ = nlohmann::ordered_json::array();
-    std::string learnt_lines_;   ///< to be added to the file, on rank 0
-    bool keeps_learnt_ = false;  ///< that file is one
+    nlohmann::ordered_json predictions_ = nlohmann::ordered_json::array();  ///< of every step, for the report
+    std::string learnt_lines_;                                              ///< to be added to the file, on rank 0
+    bool keeps_learnt_ = false;                                             ///< that file is one
 };
 
 struct Opening {
     bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
     bool may_stage = true;    ///< else the file gets no log, whatever the settings say
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
+    // Instead of communicator, options and hints: as in file::Opening.
+    std::shared_ptr<engine::Session> session = nullptr;
+    core::Result<settings::Settings> const* settings = nullptr;
 };
 
 /// What File::open() does. Collective.

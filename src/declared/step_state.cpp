@@ -99,6 +99,7 @@ void StepState::forget()
 {
     input_ = {};
     wanted_.reset();
+    agreed_.reset();
     std::fill(supplied_.begin(), supplied_.end(), false);
 }
 
@@ -211,7 +212,10 @@ void StepState::begin_run(bool background)
     file_->require_same("start", "the file", file_->path);
     if (start_staged()) return;
     check_input();
-    (void)announce();
+    if (agreed_)
+        choice_.take_as_announced(*agreed_);
+    else
+        (void)announce();
     prepare(background);
     auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
     choice_.now().start({data_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
@@ -251,6 +255,7 @@ Moved StepState::end_run()
     }
     direction.add(outcome, inside_);
     file_->raise_if("finish", outcome.status);
+    if (!in_background) choice_.took(outcome.op, inside_);
     if (!past_the_log_ && !in_background) learn_from(outcome.op);
     return {outcome.bytes, outcome.overlapped_bytes};
 }

@@ -29,6 +29,9 @@ public:
     void retarget(std::shared_ptr<FileState> file);
     /// Makes the run under preparation fail on every rank, with the first such failure of the lowest rank.
     void spoil(core::Status const& failure) { core::keep_first(input_, failure); }
+    /// All ranks have just agreed to run this step in this direction, with input that is good: nothing need be said of
+    /// it again. For the next run. Local; on all ranks.
+    void agreed_on(Op all) { agreed_ = all; }
     /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
     void forget();
     /// What was supplied for a run that never came, if so.
@@ -63,6 +66,7 @@ private:
     std::vector<std::byte*> data_;
     std::vector<bool> supplied_;
     std::optional<Op> wanted_;
+    std::optional<Op> agreed_;     ///< by all ranks
     core::Status input_;           ///< the first thing wrong with what this rank supplied
     std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     double inside_ = 0;

@@ -20,15 +20,22 @@ std::uint64_t to_number(std::uint64_t agreements, Exchange::Reason const& reason
            static_cast<std::uint64_t>(reason.rank + 1) << 40;
 }
 
-void add_summaries(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
+/// What a rank declares, and whether it has failed: as in agree().
+struct Part {
+    pattern::Summary summary;
+    std::int64_t failed;
+};
+
+void add_parts(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
 {
-    for (int i = 0; i < *count; ++i) {
-        pattern::Summary one;
-        pattern::Summary total;
-        std::memcpy(&one, static_cast<std::byte*>(in) + static_cast<std::size_t>(i) * sizeof one, sizeof one);
-        auto* const at = static_cast<std::byte*>(in_out) + static_cast<std::size_t>(i) * sizeof total;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
+        Part one;
+        Part total;
+        std::memcpy(&one, static_cast<std::byte*>(in) + i * sizeof one, sizeof one);
+        auto* const at = static_cast<std::byte*>(in_out) + i * sizeof total;
         std::memcpy(&total, at, sizeof total);
-        total.add(one);
+        total.summary.add(one.summary);
+        total.failed = std::max(total.failed, one.failed);
         std::memcpy(at, &total, sizeof total);
     }
 }
@@ -55,7 +62,7 @@ core::Status Agreement::agree(core::Status const& local)
 {
     if (!several_nodes()) return exchange_.agree(local, patience_);
     if (abandoned()) return exchange_.lost();
-    agreement_->start(team_.all(), {local ? 0 : team_.size() - team_.rank()});
+    agreement_->start_attended(team_.all(), {local ? 0 : team_.size() - team_.rank()}, tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
     auto const failed = agreement_->values()[0];
     return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
@@ -85,7 +92,7 @@ core::Status Agreement::least(std::span<std::int64_t> values)
     if (abandoned()) return exchange_.lost();
     std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
     for (auto const value : values) mirrored.push_back(~value);
-    agreement_->start(team_.all(), std::move(mirrored));
+    agreement_->start_attended(team_.all(), std::move(mirrored), tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = ~agreement_->values()[i];
     return {};
@@ -94,11 +101,14 @@ core::Status Agreement::least(std::span<std::int64_t> values)
 core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core::Status const& local)
 {
     if (several_nodes()) {
-        auto const agreed = agree(local);
-        if (!agreed) return tl::unexpected(agreed.error());
-        auto total = mine;
-        team_.reduce(&total, sizeof total, 1, add_summaries);
-        return total;
+        if (abandoned()) return tl::unexpected(exchange_.lost().error());
+        Part part = {mine, local ? 0 : team_.size() - team_.rank()};
+        team_.count(sizeof part);
+        agreement_->start(team_.all(), std::as_bytes(std::span(&part, 1)), add_parts);
+        if (!come_to_agree()) return tl::unexpected(exchange_.lost().error());
+        std::memcpy(&part, agreement_->bytes().data(), sizeof part);
+        if (part.failed == 0) return part.summary;
+        return tl::unexpected(comm::spread(team_.all(), team_.size() - static_cast<int>(part.failed), local).error());
     }
     auto const* const bytes = reinterpret_cast<std::byte const*>(&mine);
     std::vector<std::byte> mail(bytes, bytes + sizeof mine);
@@ -120,10 +130,37 @@ core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core
     return total;
 }
 
+core::Status Agreement::sum(std::span<std::uint64_t> values)
+{
+    if (several_nodes()) {
+        auto const total = team_.sum({values.begin(), values.end()});
+        std::copy(total.begin(), total.end(), values.begin());
+        return {};
+    }
+    constexpr auto at_once = Exchange::most_mail / sizeof(std::uint64_t);
+    core::Status status;
+    for (std::size_t done = 0; done < values.size() && status; done += at_once) {
+        auto const some = values.subspan(done, std::min(at_once, values.size() - done));
+        std::vector<std::uint64_t> const mine(some.begin(), some.end());
+        std::fill(some.begin(), some.end(), 0);
+        status =
+            exchange_.share(std::as_bytes(std::span(mine)), patience_, [&](int, std::span<std::byte const> theirs) {
+                for (std::size_t i = 0; i < some.size(); ++i) {
+                    std::uint64_t value = 0;
+                    std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
+                    some[i] += value;
+                }
+            });
+    }
+    return status;
+}
+
 core::Result<std::string> Agreement::broadcast(std::string text)
 {
     if (several_nodes()) {
-        if (auto const here = agree({}); !here) return tl::unexpected(here.error());
+        // Nobody can have abandoned a step before there was one.
+        if (agreements_ > 0)
+            if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
     bool fits = true;
@@ -141,6 +178,12 @@ void Agreement::announce(std::uint64_t step, Direction mine, bool spoiled)
 {
     if (!several_nodes()) return exchange_.announce(step, mine);
     tally_->start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+}
+
+void Agreement::take_as_announced(std::uint64_t step, Direction all)
+{
+    if (!several_nodes()) return exchange_.announce(step, all);
+    tally_->set({all == Direction::write, all == Direction::read, 0});
 }
 
 Agreement::Direction Agreement::announced(std::uint64_t step)

@@ -31,6 +31,8 @@ public:
     core::Status least(std::span<std::int64_t> values);
     /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
+    /// The sums over all ranks, each by itself. Collective; fails only if a step was abandoned.
+    core::Status sum(std::span<std::uint64_t> values);
     /// `text` of rank 0 on every rank. Collective.
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
     /// Waits for all ranks where that can be done more gently than inside MPI. Collective.
@@ -40,6 +42,8 @@ public:
     using Direction = Exchange::Direction;
     /// Collective, but waits for nobody.
     void announce(std::uint64_t step, Direction mine, bool spoiled);
+    /// What all ranks know that all of them announce, none of which is spoiled. Local.
+    void take_as_announced(std::uint64_t step, Direction all);
     /// What somebody announced, once that is known; none if nobody moves anything.
     [[nodiscard]] Direction announced(std::uint64_t step);
     /// Waits until all have begun the step; in the end every rank must.

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "comm/background.hpp"
 #include "comm/watchdog.hpp"
 
 namespace tapioca::engine {
@@ -33,6 +34,14 @@ public:
     explicit Backoff(bool crowded, bool slow = false)
         : turn_(crowded ? polls + yields - crowded_yields : 0), longest_nap_(slow ? 1'000'000 : 100'000)
     {
+    }
+
+    /// For a thread that must not take a core from whoever computes: it sleeps from the first.
+    static Backoff asleep()
+    {
+        Backoff backoff(true, true);
+        backoff.turn_ = polls + yields;
+        return backoff;
     }
 
     void pause()
@@ -77,7 +86,7 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
 {
     constexpr unsigned naps_between_looks = 32;  // looking at all ranks' counters takes longer than at one
     bool const between_nodes = static_cast<bool>(patience.poll);
-    Backoff backoff(patience.crowded, between_nodes);
+    auto backoff = comm::Background::now() ? Backoff::asleep() : Backoff(patience.crowded, between_nodes);
     std::optional<comm::Waiting> waiting;
     std::uint64_t activity = 0;
     std::uint64_t moved = 0;

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/warn.hpp"
-#include "engine/share.hpp"
 
 namespace tapioca::engine {
 
@@ -20,12 +19,30 @@ bool Buffers::holds(Site const& site, Surroundings const& around, bool one_sided
 
 core::Status Buffers::make(Site const& site, Surroundings& around, Tickets& tickets)
 {
+    if (holds(site, around, false)) return {};
+    agreement_.meet();
+    if (site.bytes() > memory_.bytes()) window_.free();
     auto status = grow(memory_, site.bytes());
     if (status) status = grow(maps_, site.map_bytes());
     if (status) status = grow(site.lanes(), tickets);
     for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
         status = grow(around.tiers[tier], site.tiers()[tier]);
+    if (several_nodes()) status = agreement_.agree(status);     // else all ranks have the answer already
+    if (!status && !agreement_.abandoned()) give_back(around);  // all of it, so that all nodes have the same
     return status;
+}
+
+void Buffers::give_back(Surroundings& around)
+{
+    window_.free();
+    exchange_.use_lanes(nullptr, {});
+    counters_ = machine::Mapping();
+    memory_ = machine::Mapping();
+    maps_ = machine::Mapping();
+    for (auto& tier : around.tiers) {
+        tier.mapping = machine::Mapping();
+        tier.bytes.clear();
+    }
 }
 
 core::Status Buffers::make_window()
@@ -48,18 +65,29 @@ core::Status Buffers::make_window()
     return core::fail(Errc::unsupported, no_windows_);
 }
 
+/// A communicator of one node already shares memory, and needs no MPI.
+Circle Buffers::circle() const
+{
+    if (several_nodes()) return circle_of(team_.node());
+    return {team_.rank() == 0,
+            [this](std::string const& text) { return agreement_.broadcast(text).value_or(std::string()); },
+            [this](core::Status const& local) { return agreement_.agree(local); }};
+}
+
 core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
 {
     if (bytes <= mapping.bytes()) return {};
-    agreement_.meet();
-    if (&mapping == &memory_) window_.free();
-    mapping = machine::Mapping();         // nobody uses it between steps; given back first, so that both need not fit
-    (void)comm::agree(team_.node(), {});  // by every rank
-    auto larger = share(team_.node(), *tier_, bytes);
-    auto status = larger ? core::Status() : tl::unexpected(larger.error());
-    if (several_nodes()) status = agreement_.agree(status);  // else all ranks have the answer already
-    if (status) mapping = std::move(*larger);
-    return status;
+    return replace(mapping, *tier_, bytes);
+}
+
+core::Status Buffers::replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
+{
+    if (std::exchange(mapping, machine::Mapping()).bytes() > 0)  // nobody uses it between steps;
+        (void)circle().agree({});  // given back by every rank first, so that both need not fit
+    auto larger = share(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
+    if (!larger) return tl::unexpected(larger.error());
+    mapping = std::move(*larger);
+    return {};
 }
 
 core::Status Buffers::grow(Exchange::Lanes needed, Tickets& tickets)
@@ -68,8 +96,7 @@ core::Status Buffers::grow(Exchange::Lanes needed, Tickets& tickets)
     needed.count = std::max(needed.count, exchange_.lanes().count);
     needed.buffers = std::max(needed.buffers, exchange_.lanes().buffers);
     exchange_.use_lanes(nullptr, {});
-    counters_ = machine::Mapping();
-    auto const status = grow(counters_, Exchange::lane_bytes(team_.node_size(), needed));
+    auto const status = replace(counters_, *tier_, Exchange::lane_bytes(team_.node_size(), needed));
     if (!status) return status;
     exchange_.use_lanes(counters_.data(), needed);
     tickets.lanes.assign(needed.count, 0);
@@ -80,27 +107,13 @@ core::Status Buffers::grow(Exchange::Lanes needed, Tickets& tickets)
 core::Status Buffers::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
 {
     if (tier.holds(bytes)) return {};
-    agreement_.meet();
-    core::Status status;
-    auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
-    if (here > tier.mapping.bytes()) {
-        tier.mapping = machine::Mapping();
-        (void)comm::agree(team_.node(), {});  // as above
-        auto made = share(team_.node(), machine::make_tier(*tier.traits), here);
-        if (made)
-            tier.mapping = std::move(*made);
-        else
-            status = tl::unexpected(made.error());
-    }
-    if (several_nodes()) status = agreement_.agree(status);
-    if (!status) {
-        tier.mapping = machine::Mapping();
-        tier.bytes.clear();
-        return status;
-    }
     tier.bytes.resize(bytes.size(), 0);
     for (std::size_t node = 0; node < bytes.size(); ++node) tier.bytes[node] = std::max(tier.bytes[node], bytes[node]);
-    return {};
+    auto const here = bytes[static_cast<std::size_t>(team_.my_node())];
+    if (here <= tier.mapping.bytes()) return {};
+    auto const made = machine::make_tier(*tier.traits);
+    auto const agreed = circle().agree(made ? core::Status() : tl::unexpected(made.error()));
+    return agreed ? replace(tier.mapping, **made, here) : agreed;
 }
 
 void Buffers::leave()

@@ -10,6 +10,7 @@
 #include "core/result.hpp"
 #include "engine/agreement.hpp"
 #include "engine/context.hpp"
+#include "engine/share.hpp"
 #include "engine/site.hpp"
 #include "engine/surroundings.hpp"
 
@@ -41,9 +42,13 @@ public:
 
 private:
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
+    [[nodiscard]] Circle circle() const;
+    // Collective over the ranks of a node, which all get the same answer; so is what follows.
     core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
     core::Status grow(Exchange::Lanes needed, Tickets& tickets);
     core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
+    core::Status replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes);
+    void give_back(Surroundings& around);
 
     comm::Team const& team_;
     Exchange& exchange_;

@@ -23,6 +23,7 @@ enum Tag : int {
     tag_stray = 3,      ///< an entry that did not fit into its node's slot
     tag_reply = 4,      ///< what was asked for
     tag_abandoned = 5,  ///< a step was destroyed before its end: the agreements its rank has been through
+    tag_agreed = 32,    ///< and those that follow: what ranks agree on
 };
 
 }  // namespace tapioca::engine

@@ -83,8 +83,10 @@ core::Result<plan::Plan> make_plan(Scene const& scene, pattern::Variables const&
         if (auto apart = find_overlap(team, variables, job.pattern); !apart) return tl::unexpected(apart.error());
 
     std::vector<std::uint64_t> histogram;
-    if (plan::wants_histogram(job) && scene.writes)
-        histogram = team.sum(pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins));
+    if (plan::wants_histogram(job) && scene.writes) {
+        histogram = pattern::histogram(variables, job.pattern.begin, job.pattern.end, plan::histogram_bins);
+        if (auto const summed = session.agreement().sum(histogram); !summed) return tl::unexpected(summed.error());
+    }
     auto plan = plan::make(job, histogram);
     if (!plan) return plan;
     plan::Census const census{[&](auto const& cuts) { return weigh(team, variables, cuts, plan->write.unit); },

@@ -1,6 +1,8 @@
 #include "engine/session.hpp"
 
 #include <algorithm>
+#include <array>
+#include <climits>
 
 #include <fmt/core.h>
 
@@ -25,9 +27,16 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
     auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
-    auto const status = comm::agree(team->all(), control ? core::Status() : tl::unexpected(control.error()));
-    if (!status) return tl::unexpected(status.error());
-    std::shared_ptr<Session> session(new Session(std::move(team), cores, std::move(memory), std::move(*control)));
+    // Who has failed, the fewest cores of a node, and how many of these are nobody's.
+    std::array<int, 3> least = {control ? INT_MAX : team->rank(), CPU_COUNT(&cores),
+                                CPU_COUNT(&cores) - team->machine_size()};
+    team->least(least);
+    if (least[0] != INT_MAX) {
+        auto const local = control ? core::Status() : tl::unexpected(control.error());
+        return tl::unexpected(comm::spread(team->all(), least[0], local).error());
+    }
+    std::shared_ptr<Session> session(
+        new Session(std::move(team), cores, {least[1], least[2]}, std::move(memory), std::move(*control)));
     if (elsewhere)
         *elsewhere = session;
     else
@@ -35,8 +44,8 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     return session;
 }
 
-Session::Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
-                 machine::Mapping control)
+Session::Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewest fewest,
+                 std::unique_ptr<machine::Tier> memory, machine::Mapping control)
     : team_holder_(std::move(team)),
       team_(*team_holder_),
       cores_(cores),
@@ -52,8 +61,7 @@ Session::Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::
               }),
       net_{&messages_, &buffers_.window(), team_.my_node(), [this] { return agreement_.have_begun(); },
            [this] { return agreement_.spoiled(); }},
-      least_cores_(team_.least(CPU_COUNT(&cores))),
-      spare_core_(team_.least(CPU_COUNT(&cores) - team_.machine_size()) > 0)
+      fewest_(fewest)
 {
 }
 

@@ -37,11 +37,11 @@ public:
     /// What it takes of a process whatever is moved: its share of the exchange, and who is where.
     [[nodiscard]] std::uint64_t fixed_bytes() const;
     /// Of a node; of the one with the fewest.
-    [[nodiscard]] int cores() const { return least_cores_; }
+    [[nodiscard]] int cores() const { return fewest_.cores; }
     /// All that this process may use, wherever its main thread is bound.
     [[nodiscard]] cpu_set_t const& core_set() const { return cores_; }
     /// True if every node has more cores than ranks.
-    [[nodiscard]] bool spare_core() const { return spare_core_; }
+    [[nodiscard]] bool spare_core() const { return fewest_.spare_cores > 0; }
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
 
     /// Makes sure that the memory for a route is there and, for a step with workers, that of the ranks that need one.
@@ -74,8 +74,12 @@ public:
     bool in_flight = false;  ///< a step was started and not waited for
 
 private:
-    Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, std::unique_ptr<machine::Tier> memory,
-            machine::Mapping control);
+    /// Of all nodes.
+    struct Fewest {
+        int cores, spare_cores;
+    };
+    Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewest fewest,
+            std::unique_ptr<machine::Tier> memory, machine::Mapping control);
 
     std::shared_ptr<comm::Watchdog> watchdog_;  ///< first: giving back what follows may take the others
     std::shared_ptr<comm::Team> team_holder_;
@@ -89,8 +93,7 @@ private:
     Discovery discovery_;
     target::Worker worker_;
     Net net_;  ///< for several nodes
-    int least_cores_;
-    bool spare_core_;
+    Fewest fewest_;
     int open_files_ = 0;
     unsigned const forks_ = core::forks();
     std::uint16_t opening_ = 0;  ///< files that were opened so far, or begun to be

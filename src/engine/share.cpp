@@ -4,32 +4,31 @@
 
 namespace tapioca::engine {
 
-core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes)
+Circle circle_of(MPI_Comm node)
 {
-    bool const first = comm::rank_in(node) == 0;
+    return {comm::rank_in(node) == 0, [node](std::string const& text) { return comm::broadcast(node, text); },
+            [node](core::Status const& local) { return comm::agree(node, local); }};
+}
+
+core::Result<machine::Mapping> share(Circle const& node, machine::Tier const& tier, std::uint64_t bytes,
+                                     machine::Pages pages)
+{
+    bool const first = node.first;
     core::Result<machine::Mapping> mapping;
-    if (first) mapping = tier.create(bytes);
+    if (first) mapping = tier.create(bytes, pages);
     // The file and, as others may be able to swap names, its number.
-    auto const told = comm::broadcast(
-        node, mapping && bytes > 0 ? std::to_string(mapping->inode()) + " " + mapping->name() : std::string());
+    auto const told =
+        node.broadcast(mapping && bytes > 0 ? std::to_string(mapping->inode()) + " " + mapping->name() : std::string());
     if (!first && !told.empty()) {
         auto const space = told.find(' ');
-        mapping = tier.attach(told.substr(space + 1), bytes);
+        mapping = tier.attach(told.substr(space + 1), bytes, pages);
         if (mapping && std::to_string(mapping->inode()) != told.substr(0, space))
             mapping = core::fail(Errc::io, told.substr(space + 1) + ": another file has this name by now");
     }
-    auto const status = comm::agree(node, mapping ? core::Status() : tl::unexpected(mapping.error()));
+    auto const status = node.agree(mapping ? core::Status() : tl::unexpected(mapping.error()));
     if (!status) return tl::unexpected(status.error());
     mapping->unlink();
     return mapping;
-}
-
-core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
-                                     std::uint64_t bytes)
-{
-    auto const status = comm::agree(node, tier ? core::Status() : tl::unexpected(tier.error()));
-    if (!status) return tl::unexpected(status.error());
-    return share(node, **tier, bytes);
 }
 
 }  // namespace tapioca::engine

@@ -4,18 +4,32 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "core/result.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::engine {
 
-/// `bytes` zeroed bytes. Collective over `node`, whose ranks share memory; the same answer on all of them. The file
-/// behind it has a name only until all have mapped it.
-core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes);
-/// The same on a tier that this rank may have been unable to make.
-core::Result<machine::Mapping> share(MPI_Comm node, core::Result<std::unique_ptr<machine::Tier>> const& tier,
-                                     std::uint64_t bytes);
+/// How the ranks of a node talk about memory that they do not share yet.
+struct Circle {
+    bool first;                                                ///< this is the one whose texts are broadcast
+    std::function<std::string(std::string const&)> broadcast;  ///< its text; collective
+    std::function<core::Status(core::Status const&)> agree;    ///< the same status on all; collective
+};
+/// With MPI, over `node`.
+Circle circle_of(MPI_Comm node);
+
+/// `bytes` zeroed bytes, with `pages` as Tier::create() has them. Collective over the circle, whose ranks share memory;
+/// the same answer on all of them. The file behind it has a name only until all have mapped it.
+core::Result<machine::Mapping> share(Circle const& node, machine::Tier const& tier, std::uint64_t bytes,
+                                     machine::Pages pages = machine::Pages::now);
+inline core::Result<machine::Mapping> share(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes,
+                                            machine::Pages pages = machine::Pages::now)
+{
+    return share(circle_of(node), tier, bytes, pages);
+}
 
 }  // namespace tapioca::engine

@@ -22,7 +22,12 @@ struct Node {
     std::string host;
     std::string address;
     std::vector<machine::TierTraits> tiers;
+    std::string slurm_topology;  ///< of rank 0's node, where it may be wanted
 };
+
+// How what a node tells begins.
+constexpr char found_here = '+';
+constexpr char failed_here = '-';
 
 std::string pack(machine::Figure const& figure)
 {
@@ -31,7 +36,7 @@ std::string pack(machine::Figure const& figure)
 
 std::string pack(Node const& node)
 {
-    auto text = node.host + "\n" + node.address + "\n";
+    auto text = fmt::format("{}\n{}\n{}\n{}", node.host, node.address, node.slurm_topology.size(), node.slurm_topology);
     for (auto const& t : node.tiers)
         text +=
             fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", t.name, t.kind, t.place, static_cast<int>(t.persistency),
@@ -45,6 +50,10 @@ Node unpack(std::string const& text)
     Node node;
     std::getline(lines, node.host);
     std::getline(lines, node.address);
+    std::string bytes;
+    std::getline(lines, bytes);
+    node.slurm_topology.resize(std::strtoul(bytes.c_str(), nullptr, 10));
+    lines.read(node.slurm_topology.data(), static_cast<std::streamsize>(node.slurm_topology.size()));
     for (std::string line; std::getline(lines, line);) {
         std::istringstream fields(line);
         auto const next = [&] {
@@ -107,7 +116,7 @@ std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> con
 core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, std::string const& wish)
 {
     auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
-    Node node{core::host_name(), address ? address : "", tiers_here(described)};
+    Node node{core::host_name(), address ? address : "", tiers_here(described), {}};
     if (!wish.empty() && !named(node.tiers, wish)) {
         for (auto const& tier : described)  // that the node lacks
             if (tier.name == wish)
@@ -140,22 +149,30 @@ core::Result<machine::PlatformText> spread(comm::Team const& team, std::string c
 }
 
 /// What the first rank of each node finds there, on all ranks; or the failure of one. Collective.
-core::Result<std::vector<Node>> look_everywhere(comm::Team const& team,
-                                                std::vector<machine::TierTraits> const& described,
+core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine::Machine const& machine,
                                                 std::string const& wish)
 {
-    core::Status local;
     std::string mine;
     if (team.node_rank() == 0) {
-        auto const node = look_here(described, wish);
-        if (node)
-            mine = pack(*node);
-        else
-            local = tl::unexpected(node.error());
+        auto node = look_here(machine.tiers, wish);
+        if (node) {
+            if (team.rank() == 0 && team.ranks_per_node() == 0 && !machine.topology)
+                node->slurm_topology = slurm_topology();
+            mine = found_here + pack(*node);
+        } else {
+            auto const failure = core::pack(node.error());
+            mine = failed_here + std::string(reinterpret_cast<char const*>(failure.data()), failure.size());
+        }
     }
-    if (auto const agreed = comm::agree(team.all(), local); !agreed) return tl::unexpected(agreed.error());
     std::vector<Node> nodes;
-    for (auto const& text : team.gather_texts(mine)) nodes.push_back(unpack(text));
+    for (auto const& text : team.gather_texts(mine)) {
+        if (text[0] == failed_here) {
+            auto failure = core::unpack(std::as_bytes(std::span(text).subspan(1)));
+            failure.rank = team.nodes()[nodes.size()][0];
+            return tl::unexpected(std::move(failure));
+        }
+        nodes.push_back(unpack(text.substr(1)));
+    }
     return nodes;
 }
 
@@ -172,8 +189,7 @@ core::Result<std::vector<int>> locate(comm::Team const& team, std::vector<Node> 
     }
     if (!machine.topology) {
         if (addresses.size() != hosts.size()) addresses.clear();
-        auto const conf = comm::broadcast(team.all(), team.rank() == 0 && !pretended ? slurm_topology() : "");
-        auto described = machine::describe_hosts(hosts, addresses, conf);
+        auto described = machine::describe_hosts(hosts, addresses, nodes[0].slurm_topology);
         if (!described) return tl::unexpected(described.error());
         machine = std::move(*described);
     }
@@ -229,7 +245,7 @@ core::Result<Surroundings> look_around(comm::Team const& team, Wish const& wish)
         if (!parsed) return tl::unexpected(parsed.error());
         machine = std::move(*parsed);
     }
-    auto nodes = look_everywhere(team, machine.tiers, wish.tier);
+    auto nodes = look_everywhere(team, machine, wish.tier);
     if (!nodes) return tl::unexpected(nodes.error());
     auto where = locate(team, *nodes, machine);
     if (!where) return tl::unexpected(where.error());

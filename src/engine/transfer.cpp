@@ -48,6 +48,15 @@ Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
     return op_;
 }
 
+void Transfer::take_as_announced(Op all)
+{
+    using Direction = Agreement::Direction;
+    ++session_->tickets.step;
+    session_->agreement().take_as_announced(session_->tickets.step,
+                                            all == Op::write ? Direction::write : Direction::read);
+    op_ = all;
+}
+
 void Transfer::call_off()
 {
     session_->agreement().all_began();
@@ -151,8 +160,8 @@ Transfer::Outcome Transfer::wait(core::Status const& input)
         wait_until(session_->agreement().patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
                    [&] { return run_->advance() || session_->agreement().abandoned(); });
         core::keep_first(status, run_->settle());
-        session_->agreement().all_began();
         status = session_->agreement().agree(status);
+        session_->agreement().all_began();  // they have, if they agree
     }
     outcome.times = run_->times();
     outcome.waiting = std::max(0.0, outcome.waiting - (outcome.times.copying - copying_before));

@@ -38,6 +38,8 @@ public:
     /// a write or a read; ranks without data learn it from the others, and it is `otherwise` if nobody has data.
     /// Collective.
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
+    /// The same where all ranks have just agreed to run this, and no rank's input is bad. Local.
+    void take_as_announced(Op all);
     /// What another transfer of the same step has announced is run by this one. Local.
     void assume(Op op) { op_ = op; }
     /// What was announced does not come about; all ranks know. Nobody begins the next run before the last has heard of

@@ -189,17 +189,28 @@ std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, 
 
 namespace {
 
+/// The session of the communicator. Collective.
+std::shared_ptr<engine::Session> session_of(OpenFile const& file, Opening const& opening,
+                                            core::Result<settings::Settings> const& settings)
+{
+    auto const ranks_per_node = settings ? settings->options.ranks_per_node.value_or(0) : 0;
+    auto session = engine::Session::of(opening.comm, ranks_per_node, opening.kept);
+    if (!session) file.raise("open", session.error());
+    return *session;
+}
+
 /// False if the communicator was abandoned before: the next time it will be as new. Collective.
 bool open_on(OpenFile& file, Opening const& opening)
 {
-    auto const& [comm, options, info, kept] = opening;
-    auto const watchdog = watch_unopened(comm, "open", file.path, options, info);
-    core::Result<settings::Settings> settings;
-    if (comm::rank_in(comm) == 0)
-        settings = settings::resolve(options, comm::pairs_of(info), settings::read_environment());
-    auto session = engine::Session::of(comm, settings ? settings->options.ranks_per_node.value_or(0) : 0, kept);
-    if (!session) file.raise("open", session.error());
-    file.session = *session;
+    auto const& options = opening.options;
+    std::shared_ptr<comm::Watchdog> watchdog;
+    auto settings = opening.session ? *opening.settings : core::Result<settings::Settings>();
+    if (!opening.session) {
+        watchdog = watch_unopened(opening.comm, "open", file.path, options, opening.info);
+        if (comm::rank_in(opening.comm) == 0)
+            settings = settings::resolve(options, comm::pairs_of(opening.info), settings::read_environment());
+    }
+    file.session = opening.session ? opening.session : session_of(file, opening, settings);
     file.session->opening();
     auto const& team = file.session->team();
 
@@ -208,7 +219,7 @@ bool open_on(OpenFile& file, Opening const& opening)
     auto const known = [&] { return file.session->discovery().known(wish_of(file.settings)); };
     auto const tell = [&] {
         auto const told = file.session->agreement().broadcast(team.rank() == 0 ? pack(file, status) : std::string());
-        if (!told && file.session->was_abandoned()) return false;
+        if (!told && !opening.session && file.session->was_abandoned()) return false;
         if (!told) file.raise("open", told.error());
         file.raise_if("open", unpack(file, *told));
         return true;
@@ -220,6 +231,8 @@ bool open_on(OpenFile& file, Opening const& opening)
     }
     if (!tell()) return false;
     file.around = known();
+    if (opening.session && (!file.around || file.check()))
+        file.raise("open", {Errc::unsupported, 0, -1, "settings that take MPI to open the file"});
     if (!file.around) {
         auto found = file.session->discovery().look_around(wish_of(file.settings));
         if (!found) file.raise("open", found.error());
@@ -243,7 +256,8 @@ void open(OpenFile& file, Opening const& opening)
 {
     if (!comm::mpi_is_active())
         file.raise("open", {Errc::invalid_state, 0, -1, "MPI is not initialised, or already finalised"});
-    if (auto const* const why = comm::unfit(opening.comm)) file.raise("open", {Errc::invalid_argument, 0, -1, why});
+    if (auto const* const why = opening.session ? nullptr : comm::unfit(opening.comm))
+        file.raise("open", {Errc::invalid_argument, 0, -1, why});
     while (!open_on(file, opening)) {}
 }
 

@@ -14,6 +14,10 @@ struct Opening {
     Options const& options;
     MPI_Info info;
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
+    /// If given, they count instead of communicator, options and hints, and on one node no MPI call is made, as long as
+    /// the session knows its surroundings. On rank 0 the settings count.
+    std::shared_ptr<engine::Session> session = nullptr;
+    core::Result<settings::Settings> const* settings = nullptr;
 };
 
 /// Opens `file`, of which path, place, mode and `recovering` are given. It keeps its content until complete(): whatever

@@ -71,7 +71,7 @@ core::Status Drain::move(engine::Transfer& transfer, stage::Batch const& batch)
         if (session.agreement().abandoned()) return session.agreement().lost();
         if (auto same = file_.compare("the file", file_.path); !same) return same;
         using engine::Op;
-        transfer.announce(batch.bytes > 0 ? std::optional(Op::write) : std::nullopt, false, Op::write);
+        transfer.take_as_announced(Op::write);
         if (auto ready = transfer.prepare(false); !ready) {
             transfer.call_off();
             return ready;

@@ -2,8 +2,6 @@
 
 namespace tapioca::mpiio {
 
-namespace {
-
 /// Never through an implementation's fields.
 void fill(MPI_Status* status, std::int64_t bytes)
 {
@@ -11,6 +9,8 @@ void fill(MPI_Status* status, std::int64_t bytes)
     PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
     PMPI_Status_set_cancelled(status, 0);
 }
+
+namespace {
 
 extern "C" {
 int tell_outcome(void* bytes, MPI_Status* status)

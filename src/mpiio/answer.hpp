@@ -7,6 +7,9 @@
 
 namespace tapioca::mpiio {
 
+/// What a status says of an access that moved so many bytes.
+void fill(MPI_Status* status, std::int64_t bytes);
+
 /// Calls the file's error handler, if it is an error, and returns it.
 int raise(MPI_File file, int error);
 

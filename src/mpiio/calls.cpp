@@ -25,6 +25,7 @@ std::string_view name(Call call)
 
 void Calls::passed(Call call, std::string const& why)
 {
+    std::lock_guard const lock(mutex_);
     auto& reasons = passed_[static_cast<std::size_t>(call)];
     constexpr std::size_t most = 16;  // reasons that name numbers must not fill the memory
     ++reasons[reasons.contains(why) || reasons.size() < most ? why : "other reasons"];
@@ -32,7 +33,8 @@ void Calls::passed(Call call, std::string const& why)
 
 void Calls::clear()
 {
-    served_ = {};
+    std::lock_guard const lock(mutex_);
+    for (auto& count : served_) count = 0;
     for (auto& count : never_) count = 0;
     for (auto& reasons : passed_) reasons.clear();
 }
@@ -49,7 +51,10 @@ std::vector<std::uint64_t> Calls::counts() const
 std::map<std::string, std::uint64_t> Calls::reasons(Call call) const
 {
     auto const i = static_cast<std::size_t>(call);
-    auto all = passed_[i];
+    auto all = [&] {
+        std::lock_guard const lock(mutex_);
+        return passed_[i];
+    }();
     if (auto const count = never_[i].load(std::memory_order_relaxed); count > 0)
         all[std::string(why_never[i])] += count;
     return all;

@@ -5,13 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tapioca::mpiio {
 
-// Why those that are never served are not; nothing for the others.
+// Why those that are not served on most files are not; nothing for the others.
 // clang-format off
 #define TAPIOCA_CALLS(X)                                                                                            \
     X(read_at, independent) X(write_at, independent) X(iread_at, independent) X(iwrite_at, independent)             \
@@ -35,13 +36,13 @@ constexpr bool is_blocking_collective(Call call)
     return call == Call::read_at_all || call == Call::write_at_all || call == Call::read_all || call == Call::write_all;
 }
 
-/// What became of a rank's calls on one file. Counts are this rank's.
+/// What became of a rank's calls on one file. Counts are this rank's. Any thread.
 class Calls {
 public:
-    /// A call that is never served. Any thread.
+    /// A call that is not served, for the reason that there is for its kind.
     void passed(Call call) { never_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed); }
     void passed(Call call, std::string const& why);
-    void served(Call call) { ++served_[static_cast<std::size_t>(call)]; }
+    void served(Call call) { served_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed); }
     void clear();
 
     /// Of those served, by call, then of those passed on.
@@ -51,7 +52,8 @@ public:
 
 private:
     std::array<std::atomic<std::uint64_t>, calls> never_ = {};
-    std::array<std::uint64_t, calls> served_ = {};
+    std::array<std::atomic<std::uint64_t>, calls> served_ = {};
+    mutable std::mutex mutex_;  ///< of the rest
     std::array<std::map<std::string, std::uint64_t>, calls> passed_;
 };
 

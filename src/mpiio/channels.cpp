@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "comm/team.hpp"
+#include "mpiio/environment.hpp"
 
 namespace tapioca::mpiio {
 
@@ -19,6 +20,20 @@ comm::Key const& key()
 std::shared_ptr<Channels> kept_with(MPI_Comm comm)
 {
     return std::static_pointer_cast<Channels>(comm::attached(comm, key()));
+}
+
+/// Null if it would be of no use. Collective over `comm`.
+std::shared_ptr<Channel> make_aside(MPI_Comm comm)
+{
+    auto const settings = environment();
+    if (!settings) return nullptr;
+    auto const& options = settings->options;
+    auto channel = std::make_shared<Channel>();
+    channel->comm = comm::Own::duplicate(comm, opening);
+    auto session = engine::Session::of(channel->comm.get(), options.ranks_per_node.value_or(0), &channel->session);
+    if (!session || (*session)->several_nodes()) return nullptr;
+    engine::Wish const wish{options.platform.value_or(""), options.aggrtier.value_or("")};
+    return (*session)->discovery().look_around(wish) ? channel : nullptr;
 }
 
 }  // namespace
@@ -69,6 +84,23 @@ std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
     channel->comm = alone ? comm::Own::self() : comm::Own::duplicate(comm, opening);
     if (free < most) channels_[free] = channel;
     return channel;
+}
+
+std::shared_ptr<Channel> Channels::take_aside(MPI_Comm comm, bool refused)
+{
+    if (no_asides_ || comm::size_of(comm) == 1) return nullptr;
+    // One is free when no rank has a file on it any more, nor requests of such a file.
+    constexpr unsigned nobody = 1U << most_asides;
+    unsigned taken = refused ? nobody : 0;
+    for (std::size_t i = 0; i < most_asides; ++i)
+        if (asides_[i] && (asides_[i].use_count() > 1 || asides_[i]->session->agreement().abandoned()))
+            taken |= 1U << i;
+    taken = comm::unite(comm, taken, opening);
+    auto const free = static_cast<std::size_t>(std::countr_one(taken));
+    if ((taken & nobody) != 0 || free >= most_asides) return nullptr;
+    if (!asides_[free]) asides_[free] = make_aside(comm);
+    no_asides_ = !asides_[free];
+    return asides_[free];
 }
 
 void Channels::connect(Channel& channel) const

@@ -72,6 +72,10 @@ public:
     /// A channel for a file that is being opened on `comm`, the communicator that these are of. With
     /// MPI_THREAD_MULTIPLE collective over it: one small reduction. Else local.
     [[nodiscard]] std::shared_ptr<Channel> take(MPI_Comm comm);
+    /// One for the accesses of such a file that the engine does beside the program, if no rank refuses: with a
+    /// communicator, a session and the machine known. Null if the ranks are on several nodes, there is one only, or too
+    /// many are taken. Collective over `comm`: one small reduction, where it can be had at all.
+    [[nodiscard]] std::shared_ptr<Channel> take_aside(MPI_Comm comm, bool refused);
     /// Gives the channel its communicator. Collective over the ranks.
     void connect(Channel& channel) const;
 
@@ -88,6 +92,9 @@ private:
     std::mutex mutex_;
     std::optional<comm::Ranks> ranks_;  ///< if the channel gets its communicator later
     std::array<std::shared_ptr<Channel>, most> channels_;
+    static constexpr std::size_t most_asides = 8;
+    bool no_asides_ = false;
+    std::array<std::shared_ptr<Channel>, most_asides> asides_;
 };
 
 }  // namespace tapioca::mpiio

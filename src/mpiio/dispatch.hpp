@@ -2,6 +2,9 @@
 // `pass_on` is the MPI library's own function with the program's arguments.
 #pragma once
 
+#include <utility>
+
+#include "mpiio/alone.hpp"
 #include "mpiio/answer.hpp"
 #include "mpiio/handle.hpp"
 #include "mpiio/originals.hpp"
@@ -35,16 +38,22 @@ int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn
     return pass_on();
 }
 
-/// The whole of a split call happens at its beginning, which MPI allows.
+/// The beginning of a split call. It is done beside the program or, where that cannot be, here, which MPI allows.
 template <class PassOn>
 int begin(MPI_File file, Request const& request, PassOn pass_on)
 {
     if (auto const known = find(file)) {
-        if (known->split) {
+        if (known->is_split()) {
             PMPI_File_call_errhandler(file, MPI_ERR_OTHER);  // one at a time
             return MPI_ERR_OTHER;
         }
-        auto const outcome = known->serve(request);
+        auto const pending = known->begin(request, nullptr);
+        if (pending && pending->part.obstacle.empty()) {
+            known->pending_split = pending;
+            return MPI_SUCCESS;
+        }
+        if (pending) known->calls().passed(request.call, pending->part.obstacle);
+        auto const outcome = pending ? access_alone(file, request) : known->serve(request);
         if (outcome.served && outcome.told && outcome.error != MPI_SUCCESS) return outcome.error;
         if (outcome.served) {
             known->split = outcome;
@@ -59,11 +68,13 @@ int begin(MPI_File file, Request const& request, PassOn pass_on)
 template <class PassOn>
 int end(MPI_File file, MPI_Status* status, PassOn pass_on)
 {
-    if (auto const known = find(file); known && known->split) {
-        auto const outcome = *known->split;
-        known->split.reset();
-        return answer(file, outcome, status);
+    auto const known = find(file);
+    if (known && known->pending_split) {
+        auto const pending = std::exchange(known->pending_split, nullptr);
+        pending->finish();
+        return answer(file, pending->outcome, status);
     }
+    if (known && known->split) return answer(file, *std::exchange(known->split, std::nullopt), status);
     Within const within;
     return pass_on();
 }
@@ -78,22 +89,35 @@ int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_
     return outcome.served ? reply(outcome) : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
-/// A nonblocking collective call. It must not wait for other ranks: of a staged file, a write is logged and a read is
-/// that of one rank alone, `pass_on_alone` where the logs have nothing to do with it; else it is passed on.
+/// A nonblocking collective call. It must not wait for other ranks. It is done beside the program where that can be;
+/// `pass_on_alone` on a rank that cannot take part. Of a staged file, a write is logged and a read is that of one rank
+/// alone, `pass_on_alone` where the logs have nothing to do with it. Else it is passed on.
 template <class PassOn, class PassOnAlone>
 int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on, PassOnAlone pass_on_alone)
 {
     auto const known = find(file);
     if (!known) return pass_on();
+    if (auto const pending = known->begin(request, handle)) {
+        if (pending->part.obstacle.empty()) return MPI_SUCCESS;
+        known->calls().passed(request.call, pending->part.obstacle);
+        return pass_on_with(file, *known, request.direction, pending->late, pass_on_alone);
+    }
     bool const staged = known->takes_writes();
     if (!staged && !known->opened().alone()) {
-        known->calls().passed(request.call);
+        known->calls().passed(request.call, known->why_not_aside());
         return pass_on_with(file, *known, request.direction, known->hand_over(request.direction), pass_on);
     }
     bool const logged = staged && request.direction == Direction::write;
     auto const outcome = logged ? known->serve(request) : known->serve_alone(request);
     if (outcome.served) return answer_later(file, outcome, handle);
     return staged ? pass_on_alone() : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
+}
+
+/// Where the MPI library has the shared pointer. Collective: nobody leaves before it is there.
+inline int move_shared(MPI_File file, MPI_Offset to)
+{
+    Within const within;
+    return originals().mpi.File_seek_shared(file, to, MPI_SEEK_SET);
 }
 
 /// An independent access at the shared pointer.
@@ -123,12 +147,39 @@ int after_flush(MPI_File file, bool durable, PassOn pass_on)
     return pass_on_with(file, *known, Direction::write, late, pass_on);
 }
 
-/// The same for a data access.
+/// A collective access at the shared pointer: served as one at explicit offsets. The pointer, which is the MPI
+/// library's, is moved past it; nobody leaves before that.
 template <class PassOn>
-int ordered(MPI_File file, Request const& request, PassOn pass_on)
+int ordered(MPI_File file, Request request, MPI_Status* status, PassOn pass_on)
 {
-    if (auto const known = find(file)) known->calls().passed(request.call);
-    return after_flush(file, false, pass_on);
+    auto const known = find(file);
+    auto const place = known ? known->place_in_order(request) : std::nullopt;
+    if (!place) return after_flush(file, false, pass_on);
+    request.offset = place->begin;
+    auto const outcome = known->serve(request);
+    if (!outcome.served) return pass_on_with(file, *known, request.direction, outcome.late, pass_on);
+    auto const moved = move_shared(file, place->after);
+    auto const code = answer(file, outcome, status);
+    return code != MPI_SUCCESS ? code : moved;
+}
+
+/// The beginning of a split one.
+template <class PassOn>
+int ordered_begin(MPI_File file, Request request, PassOn pass_on)
+{
+    auto const known = find(file);
+    if (!known || known->is_split()) return begin(file, request, pass_on);
+    auto const place = known->place_in_order(request);
+    if (!place) return after_flush(file, false, pass_on);
+    request.offset = place->begin;
+    bool passed_on = false;
+    auto const code = begin(file, request, [&] {
+        passed_on = true;
+        return pass_on();
+    });
+    if (passed_on) return code;
+    auto const moved = move_shared(file, place->after);
+    return code != MPI_SUCCESS ? code : moved;
 }
 
 }  // namespace tapioca::mpiio

@@ -2,6 +2,7 @@
 // bindings of some MPIs reach the latter.
 #include "mpiio/dispatch.hpp"
 #include "mpiio/file_calls.hpp"
+#include "mpiio/take_over.hpp"
 
 // NOLINTBEGIN: the names are MPI's
 using namespace tapioca::mpiio;
@@ -15,26 +16,6 @@ void* writable(void const* buffer)
 }
 
 }  // namespace
-
-#define EXPORTED extern "C" [[gnu::visibility("default")]]
-
-// Under the MPI_ name, a tool that comes after this library gets the call first; its own call of the PMPI_ name
-// is then served. What the MPI library calls for itself stays there.
-#define TAKE_OVER(NAME, PARAMETERS, ARGUMENTS, ...)                                                      \
-    static int take_##NAME PARAMETERS                                                                    \
-    {                                                                                                    \
-        return __VA_ARGS__;                                                                              \
-    }                                                                                                    \
-    EXPORTED int PMPI_##NAME PARAMETERS                                                                  \
-    {                                                                                                    \
-        return Within::now() ? originals().mpi.NAME ARGUMENTS : take_##NAME ARGUMENTS;                   \
-    }                                                                                                    \
-    EXPORTED int MPI_##NAME PARAMETERS                                                                   \
-    {                                                                                                    \
-        static bool const tool = belongs_to_a_tool(reinterpret_cast<void const*>(originals().next.NAME), \
-                                                   reinterpret_cast<void const*>(originals().mpi.NAME)); \
-        return tool && !Within::now() ? originals().next.NAME ARGUMENTS : PMPI_##NAME ARGUMENTS;         \
-    }
 
 TAKE_OVER(File_open, (MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file),
           (comm, name, amode, info, file), open(comm, name, amode, info, file))
@@ -122,30 +103,35 @@ COLLECTIVE_END(write, const, ordered)
               HOW(file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
                   [&] { return originals().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
-#define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                        \
-    INDEPENDENT(WAY, WAY, independent, answer, CONST, COUNT, LARGE, MPI_Status, status)                               \
-    INDEPENDENT(WAY, i##WAY, independent, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                    \
-    TAKE_OVER(                                                                                                        \
-        File_i##WAY##_at_all##LARGE,                                                                                  \
-        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
-        (file, offset, buffer, count, type, request),                                                                 \
-        nonblocking(                                                                                                  \
-            file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,            \
-            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); },  \
-            [&] { return originals().mpi.File_i##WAY##_at##LARGE(file, offset, buffer, count, type, request); }))     \
-    TAKE_OVER(File_i##WAY##_all##LARGE,                                                                               \
-              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),              \
-              (file, buffer, count, type, request),                                                                   \
-              nonblocking(                                                                                            \
-                  file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,             \
-                  [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },       \
-                  [&] { return originals().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))            \
-    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                             \
-    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                        \
-    AT_SHARED_POINTER(WAY, WAY##_ordered, ordered, CONST, COUNT, LARGE, MPI_Status, status)                           \
-    TAKE_OVER(File_##WAY##_ordered_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type), \
-              (file, buffer, count, type),                                                                            \
-              ordered(file, {Call::WAY##_ordered_begin, Direction::WAY, {}, writable(buffer), count, type},           \
+#define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                         \
+    INDEPENDENT(WAY, WAY, independent, answer, CONST, COUNT, LARGE, MPI_Status, status)                                \
+    INDEPENDENT(WAY, i##WAY, independent, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                     \
+    TAKE_OVER(                                                                                                         \
+        File_i##WAY##_at_all##LARGE,                                                                                   \
+        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),  \
+        (file, offset, buffer, count, type, request),                                                                  \
+        nonblocking(                                                                                                   \
+            file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,             \
+            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); },   \
+            [&] { return originals().mpi.File_i##WAY##_at##LARGE(file, offset, buffer, count, type, request); }))      \
+    TAKE_OVER(File_i##WAY##_all##LARGE,                                                                                \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),               \
+              (file, buffer, count, type, request),                                                                    \
+              nonblocking(                                                                                             \
+                  file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,              \
+                  [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },        \
+                  [&] { return originals().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))             \
+    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                              \
+    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                         \
+    TAKE_OVER(File_##WAY##_ordered##LARGE,                                                                             \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                 \
+              (file, buffer, count, type, status),                                                                     \
+              ordered(file, {Call::WAY##_ordered, Direction::WAY, {}, writable(buffer), count, type}, status,          \
+                      [&] { return originals().mpi.File_##WAY##_ordered##LARGE(file, buffer, count, type, status); })) \
+    TAKE_OVER(                                                                                                         \
+        File_##WAY##_ordered_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),        \
+        (file, buffer, count, type),                                                                                   \
+        ordered_begin(file, {Call::WAY##_ordered_begin, Direction::WAY, {}, writable(buffer), count, type},            \
                       [&] { return originals().mpi.File_##WAY##_ordered_begin##LARGE(file, buffer, count, type); }))
 
 PASS_ON_BOTH(read, , int, )

@@ -41,8 +41,9 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Dat
              MPI_Info info)
 {
     Within const within;
-    auto const code = originals().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
     auto const known = find(file);
+    if (known) known->finish_pending();  // it is through the view as it was
+    auto const code = originals().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
     if (!known) return code;
     if (code == MPI_SUCCESS) {
         known->set_view(displacement, etype, filetype, datarep);

@@ -27,6 +27,17 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     channels_ = Channels::of(comm);
     channels_->keep(watchdog_);
     program_.channel = channels_->take(comm);
+    bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage);
+    if (auto channel = channels_->take_aside(comm, refuse)) {
+        aside_ = std::make_shared<Aside>(program_, hints_, std::move(channel));
+        await_finalize();
+    }
+}
+
+/// Whether this process has staged the file through another handle. Local.
+bool Handle::has_log_beside() const
+{
+    return any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty();
 }
 
 /// This rank may wait for others in `call`, of MPI_File_... Local.
@@ -65,7 +76,7 @@ bool Handle::agree_to_serve()
     unsigned all = 0;
     if (!refusal_.empty()) all |= refused;
     if (hints_.has("tapioca_stage")) all |= wished;
-    if (any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty()) all |= staged;
+    if (has_log_beside()) all |= staged;
     channels_->connect(*program_.channel);
     all = comm::unite(program_.channel->comm.get(), all, "the other ranks' first access");
     wished_ = (all & wished) != 0;
@@ -116,6 +127,7 @@ void Handle::give_up(std::string const& why)
 Outcome Handle::serve(Request const& request)
 {
     Within const within;
+    finish_pending();
     int late = MPI_SUCCESS;  // what went wrong on this rank alone before it joined the others
     while (true) {
         watch(name(request.call).data());
@@ -141,15 +153,36 @@ Outcome Handle::serve_alone(Request const& request)
     return service().serve_alone(request);
 }
 
+std::shared_ptr<Pending> Handle::begin(Request const& request, MPI_Request* handle)
+{
+    bool const wrong_way =
+        request.direction == Direction::write ? opened().read_only() : (opened().amode & MPI_MODE_WRONLY) != 0;
+    if (!aside_ || has_log() || program_.atomic || !program_.off.empty() || wrong_way) return nullptr;
+    Within const within;
+    return aside_->begin(request, hand_over(request.direction), handle);
+}
+
+void Handle::finish_pending()
+{
+    if (aside_) aside_->finish_all();
+}
+
+void Handle::abandon_pending()
+{
+    if (aside_) aside_->abandon();
+}
+
 int Handle::flush(bool durable)
 {
     Within const within;
+    finish_pending();
     return service().flush(durable);
 }
 
 int Handle::settle()
 {
     Within const within;
+    finish_pending();
     auto const attempt = service().settle();
     if (attempt.next == Attempt::Next::nothing) return attempt.outcome.error;
     close_engine();
@@ -160,6 +193,7 @@ int Handle::settle()
 void Handle::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
     program_.view.set(displacement, etype, filetype, representation);
+    if (aside_) aside_->set_view();
 }
 
 void Handle::set_info(MPI_Info info)
@@ -175,15 +209,32 @@ void Handle::add_hints(MPI_Info info) const
     if (serves) hints_.describe(info);
 }
 
+/// What the engine did beside the program is part of the file's account. Collective.
+void Handle::close_aside()
+{
+    if (!aside_ || !aside_->is_open()) return;
+    auto& beside = aside_->file();
+    if (steps_.is_open()) {
+        steps_.file().account.add(beside.account);
+        beside.settings.options.report.reset();
+    } else {
+        add_calls(beside, calls());
+    }
+    auto const error = aside_->close();
+    if (error && late_ == MPI_SUCCESS) late_ = class_of(*error);
+}
+
 int Handle::close()
 {
     split.reset();
+    pending_split.reset();
     Within const within;
-    if (steps_.is_open()) {
-        watch("close");
-        close_engine();
-        return late_;
-    }
+    watch("close");
+    finish_pending();
+    bool const reported = steps_.is_open() || (aside_ && aside_->is_open());
+    close_aside();
+    if (steps_.is_open()) close_engine();
+    if (reported) return late_;
     // One that was never accessed collectively, or left to the MPI library, has rank 0's account.
     auto const settings = hints_.settings();
     if (opened().first() && settings && settings->options.report)

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "mpiio/aside.hpp"
 #include "mpiio/beside.hpp"
 #include "mpiio/channels.hpp"
 #include "mpiio/hints.hpp"
@@ -26,7 +27,6 @@ public:
     Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode, MPI_Info info);
     Handle(Handle const&) = delete;
     Handle& operator=(Handle const&) = delete;
-    ~Handle() = default;
     /// What is left of opening, if the environment asks for a stage: then writes need no communication. Collective.
     void start();
 
@@ -34,13 +34,31 @@ public:
 
     Outcome serve(Request const& request);
     Outcome serve_alone(Request const& request);
+    /// A nonblocking or split collective access, if it can be done beside the program: else none, on all ranks. Local.
+    /// Aside::begin() tells the rest.
+    std::shared_ptr<Pending> begin(Request const& request, MPI_Request* handle);
+    /// Why begin() has none.
+    [[nodiscard]] std::string why_not_aside() const;
+    /// Returns when all that was begun so is complete. Collective.
+    void finish_pending();
+    /// MPI ends. Local.
+    void abandon_pending();
+    /// An access at the shared pointer, in the order of the ranks: where this rank's part begins, and where the pointer
+    /// stands after all of them, in etypes. None, on all ranks, if it is to be passed on. Collective.
+    struct Place {
+        MPI_Offset begin;
+        MPI_Offset after;
+    };
+    std::optional<Place> place_in_order(Request const& request);
     int hand_over(Direction direction, bool durable = false) { return service().hand_over(direction, durable); }
     int flush(bool durable);
     int settle();
     [[nodiscard]] bool takes_writes() const { return service().takes_writes(); }
     [[nodiscard]] std::int64_t log_end() { return service().end(); }
-    /// What serve() did at the start of a split call, for its end.
+    /// What serve() did at the start of a split call, or begin() has begun then, for its end.
     std::optional<Outcome> split;
+    std::shared_ptr<Pending> pending_split;
+    [[nodiscard]] bool is_split() const { return split || pending_split; }
     /// The MPI library has done something with the file, just now. Local.
     void passed_by(Direction direction) const { mpiio::passed_by(program_.opened, direction); }
     /// The MPI library has done the blocking collective access that serve() has not served. Local.
@@ -64,11 +82,13 @@ public:
 private:
     [[nodiscard]] Service& service() { return has_log() ? static_cast<Service&>(staged_) : plain_; }
     [[nodiscard]] Service const& service() const { return has_log() ? static_cast<Service const&>(staged_) : plain_; }
+    [[nodiscard]] bool has_log_beside() const;
     void watch(char const* call);
     [[nodiscard]] bool agree_to_serve();
     void open_engine();
     void close_engine();
     void give_up(std::string const& why);
+    void close_aside();
 
     std::shared_ptr<comm::Watchdog> watchdog_;  ///< for what comes before the engine opens the file
     Hints hints_;
@@ -83,6 +103,7 @@ private:
     Steps steps_{program_};
     Plain plain_{program_, steps_};
     Staged staged_{program_, steps_};
+    std::shared_ptr<Aside> aside_;  ///< null where nothing can be done beside the program; the same on all ranks
 };
 
 }  // namespace tapioca::mpiio

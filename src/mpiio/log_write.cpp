@@ -1,9 +1,8 @@
 // Staged: writes, which go to the log or, where that must be, to the file itself with their place in the log.
-#include <climits>
 #include <vector>
 
+#include "mpiio/alone.hpp"
 #include "mpiio/error_class.hpp"
-#include "mpiio/originals.hpp"
 #include "mpiio/program_file.hpp"
 #include "mpiio/staged.hpp"
 
@@ -13,21 +12,6 @@ namespace {
 
 /// Libraries write small things alone and expect others to find them in the file.
 constexpr std::uint64_t through_by_default = 64 * 1024;
-
-/// The MPI library's independent counterpart of a collective write.
-int write_alone(MPI_File file, Request const& request, MPI_Status* status)
-{
-    auto const& mpi = originals().mpi;
-    auto const& [call, direction, offset, buffer, count, type] = request;
-#if MPI_VERSION >= 4
-    if (count > INT_MAX)
-        return offset ? mpi.File_write_at_c(file, *offset, buffer, count, type, status)
-                      : mpi.File_write_c(file, buffer, count, type, status);
-#endif
-    auto const few = static_cast<int>(count);
-    return offset ? mpi.File_write_at(file, *offset, buffer, few, type, status)
-                  : mpi.File_write(file, buffer, few, type, status);
-}
 
 }  // namespace
 
@@ -74,13 +58,9 @@ Outcome Staged::write_past_the_log(Request const& request, Part const& part)
 {
     // Else older bytes of another rank could be drained or handed over before these are read back.
     stage::Lock const lock(staging().stage().writer().place().directory);
-    MPI_Status status = {};
-    Outcome outcome{true, write_alone(program_.opened.handle, request, &status), 0, true};
+    auto outcome = access_alone(program_.opened.handle, request);
     if (outcome.error != MPI_SUCCESS) return outcome;
-    MPI_Count bytes = 0;
-    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-    outcome.bytes = bytes;
-    if (auto const error = enter(part.access); error != MPI_SUCCESS) outcome = {true, error, bytes};
+    if (auto const error = enter(part.access); error != MPI_SUCCESS) outcome = {true, error, outcome.bytes};
     return outcome;
 }
 

@@ -17,7 +17,9 @@ namespace tapioca::mpiio {
     X(File_read_at_all_begin) X(File_read_at_all_end) X(File_write_at_all_begin) X(File_write_at_all_end)           \
     X(File_read_all_begin) X(File_read_all_end) X(File_write_all_begin) X(File_write_all_end)                       \
     X(File_read_ordered) X(File_write_ordered)                                                                      \
-    X(File_read_ordered_begin) X(File_read_ordered_end) X(File_write_ordered_begin) X(File_write_ordered_end)
+    X(File_read_ordered_begin) X(File_read_ordered_end) X(File_write_ordered_begin) X(File_write_ordered_end)       \
+    X(Wait) X(Test) X(Waitany) X(Testany) X(Waitall) X(Testall) X(Waitsome) X(Testsome)                             \
+    X(Request_get_status) X(Request_free)
 #if MPI_VERSION >= 4
 #define TAPIOCA_TAKEN_OVER_LARGE(X)                                                                                 \
     X(File_read_at_c) X(File_write_at_c) X(File_iread_at_c) X(File_iwrite_at_c)                                     \

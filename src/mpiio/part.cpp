@@ -68,6 +68,7 @@ Part part_of(Request const& request, View const& view, MPI_File handle, MPI_Comm
     part.memory = pattern::Typemap::loop(request.count, element->extent, element->map);
     auto* const base = static_cast<std::byte*>(request.buffer);
     part.data = base + part.memory.begin();
+    if (!part.data) return cannot("a buffer at no address"), std::move(part);
     if (in_device_memory(part.data)) return cannot("a buffer in the memory of a GPU"), std::move(part);
     if (part.memory.contiguous()) return part;
     part.packed.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(part.bytes)]);

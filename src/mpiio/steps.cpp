@@ -69,6 +69,16 @@ std::optional<Error> Steps::close()
 Attempt Steps::serve(Request const& request)
 {
     auto const part = look_at(program_, request);
+    auto attempt = serve(request, part);
+    if (attempt.next == Attempt::Next::nothing && attempt.outcome.served) {
+        program_.calls.served(request.call);
+        move_pointer(program_, request, part);
+    }
+    return attempt;
+}
+
+Attempt Steps::serve(Request const& request, Part const& part)
+{
     auto const decision = decide(part);
     if (decision.reopen) return {.next = Attempt::Next::reopen};
     if (decision.give_up) return {.next = Attempt::Next::give_up, .why = gone};
@@ -80,12 +90,7 @@ Attempt Steps::serve(Request const& request)
         program_.calls.passed(request.call, "the MPI library is faster, or is tried");
         return {};
     }
-    auto attempt = run(request, part, decision);
-    if (attempt.next == Attempt::Next::nothing) {
-        program_.calls.served(request.call);
-        move_pointer(program_, request, part);
-    }
-    return attempt;
+    return run(request, part, decision);
 }
 
 /// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
@@ -218,6 +223,7 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
                         writing ? declared::Op::write : declared::Op::read);
         auto const op = writing ? engine::Op::write : engine::Op::read;
         auto& last = program_.channel->last;
+        step.agreed_on(op);
         if (step.choice().learns(op) && !step.choice().leaves(op)) last.emplace(place, op);
         step.start(false);
         moving = true;

@@ -31,6 +31,9 @@ public:
     Attempt serve(Request const& request);
     /// The MPI library has done the blocking collective access that was just left to it. Local.
     void was_left();
+    /// The same of a request that was looked at before. Counts no call and moves no pointer. Where all ranks are on one
+    /// node, and check mode is off, it makes no MPI call. Collective.
+    Attempt serve(Request const& request, Part const& part);
     /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
     /// Collective.
     [[nodiscard]] bool identify(std::int64_t& value);

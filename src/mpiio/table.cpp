@@ -38,26 +38,28 @@ void find_siblings(Table const& all)
             }));
 }
 
-extern "C" int tell_unclosed(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, void* /*state*/)
+extern "C" int leave_unclosed(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, void* /*state*/)
 {
-    for (auto const& [file, handle] : table().map)
+    for (auto const& [file, handle] : table().map) {
         if (handle->has_log()) handle->log().tell_unclosed();
+        handle->abandon_pending();
+    }
     return MPI_SUCCESS;
 }
+
+}  // namespace
 
 /// What is kept with MPI_COMM_SELF goes first in MPI_Finalize.
 void await_finalize()
 {
     static int const key = [] {
         int made = MPI_KEYVAL_INVALID;
-        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, tell_unclosed, &made, nullptr);
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave_unclosed, &made, nullptr);
         PMPI_Comm_set_attr(MPI_COMM_SELF, made, nullptr);
         return made;
     }();
     (void)key;
 }
-
-}  // namespace
 
 std::shared_ptr<Handle> find(MPI_File file)
 {

@@ -19,6 +19,8 @@ std::shared_ptr<Handle> find(MPI_File file);
 void enter(MPI_File file, std::shared_ptr<Handle> handle);
 std::shared_ptr<Handle> remove(MPI_File file);
 
+/// What is left to say and to end of open files is done when MPI ends, from the first call on.
+void await_finalize();
 /// A handle has got a log, or lost it.
 void count_log();
 void discount_log();

@@ -8,14 +8,31 @@ namespace tapioca::report {
 
 void Account::Direction::add(engine::Transfer::Outcome const& run, double seconds)
 {
-    overlapped += run.overlapped_bytes;
-    waiting += run.waiting;
-    inside += seconds;
-    times.copying += run.times.copying;
-    times.draining += run.times.draining;
-    times.bytes += run.times.bytes;
-    times.rounds += run.times.rounds;
-    times.calls += run.times.calls;
+    add({0, 0, run.overlapped_bytes, run.times, run.waiting, seconds});
+}
+
+void Account::Direction::add(Direction const& other)
+{
+    steps += other.steps;
+    bytes += other.bytes;
+    overlapped += other.overlapped;
+    waiting += other.waiting;
+    inside += other.inside;
+    times.copying += other.times.copying;
+    times.draining += other.times.draining;
+    times.bytes += other.times.bytes;
+    times.rounds += other.times.rounds;
+    times.calls += other.times.calls;
+}
+
+void Account::add(Account const& other)
+{
+    planning += other.planning;
+    planning_bytes += other.planning_bytes;
+    write.add(other.write);
+    read.add(other.read);
+    plans.insert(plans.end(), other.plans.begin(), other.plans.end());
+    bookkeeping_bytes = std::max(bookkeeping_bytes, other.bookkeeping_bytes);
 }
 
 void Account::add(plan::Plan const& plan, settings::Settings const& settings)

@@ -23,6 +23,7 @@ struct Account {
 
         /// A run that took `seconds` from call to return. Steps and bytes are counted where the program's call is.
         void add(engine::Transfer::Outcome const& run, double seconds);
+        void add(Direction const& other);
     };
     double planning = 0;
     std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
@@ -34,6 +35,8 @@ struct Account {
 
     /// A plan of this file, if it has a report.
     void add(plan::Plan const& plan, settings::Settings const& settings);
+    /// What happened to the same file elsewhere.
+    void add(Account const& other);
 };
 
 /// Lives while a step is planned, and adds to the account what that takes.

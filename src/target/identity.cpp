@@ -11,34 +11,21 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/descriptor.hpp"
+#include "core/host.hpp"
 #include "core/interrupt.hpp"
 
 namespace tapioca::target {
 
 namespace {
 
-/// FNV-1a: the same on every host.
-std::uint64_t digest(std::string_view bytes, std::uint64_t hash = 14695981039346656037U)
-{
-    for (unsigned char const c : bytes) hash = (hash ^ c) * 1099511628211U;
-    return hash;
-}
-
 std::uint64_t find_kernel_number()
 {
-    std::array<char, 64> text = {};
-    core::Descriptor const file(
-        core::uninterrupted([] { return ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); }));
-    auto const bytes = core::uninterrupted([&] { return ::read(file.get(), text.data(), text.size()); });
-    if (bytes > 0) return digest({text.data(), static_cast<std::size_t>(bytes)});
-    std::uint64_t number = 0;  // that no other process has: then a probe must tell
-    if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
-    return number;
+    auto const id = core::boot_id();
+    return id.empty() ? core::random_number() : core::digest(id);  // a number of its own: then a probe must tell
 }
 
 std::int64_t changed_ns(struct stat const& file)
@@ -52,11 +39,11 @@ std::uint64_t samples_of(int fd, std::int64_t size)
     constexpr std::int64_t samples = 16;
     std::array<char, 4096> block = {};
     auto const last = std::max<std::int64_t>(0, size - static_cast<std::int64_t>(block.size()));
-    std::uint64_t hash = digest({});
+    std::uint64_t hash = core::digest({});
     for (std::int64_t i = 0; i < samples; ++i) {
         auto const at = last / (samples - 1) * i + last % (samples - 1) * i / (samples - 1);
         auto const bytes = core::uninterrupted([&] { return ::pread(fd, block.data(), block.size(), at); });
-        if (bytes > 0) hash = digest({block.data(), static_cast<std::size_t>(bytes)}, hash);
+        if (bytes > 0) hash = core::digest({block.data(), static_cast<std::size_t>(bytes)}, hash);
     }
     return hash;
 }
@@ -118,9 +105,7 @@ std::string absolute(std::string const& path)
 Probe::Probe(std::string const& path, int fd)
 {
     auto const [directory, name] = resolve(path);
-    std::uint64_t number = 0;
-    if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
-    auto probe = fmt::format(".tapioca-probe-{:016x}", number);
+    auto probe = fmt::format(".tapioca-probe-{:016x}", core::random_number());
     auto const full = directory + probe;
     core::Descriptor const made(core::uninterrupted(
         [&] { return ::open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); }));

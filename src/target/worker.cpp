@@ -1,9 +1,9 @@
 #include "target/worker.hpp"
 
-#include <csignal>
 #include <new>
 #include <system_error>
 
+#include "core/thread.hpp"
 #include "machine/cores.hpp"
 
 namespace tapioca::target {
@@ -21,18 +21,11 @@ Worker::~Worker()
 core::Status Worker::launch()
 {
     if (thread_.joinable()) return {};
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
-    int error = 0;
     try {
-        thread_ = std::thread([this] { run(); });
+        thread_ = core::start_thread("tapioca-drain", [this] { run(); });
     } catch (std::system_error const& failure) {
-        error = failure.code().value();
+        return core::fail_errno(failure.code().value(), "starting the drain thread");
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error != 0) return core::fail_errno(error, "starting the drain thread");
     return {};
 }
 

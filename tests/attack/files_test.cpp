@@ -102,16 +102,17 @@ public:
     SwappingTier(machine::Tier const& tier, std::string bait) : Tier(tier.traits()), tier_(tier), bait_(std::move(bait))
     {
     }
-    [[nodiscard]] core::Result<machine::Mapping> create(std::uint64_t bytes) const override
+    [[nodiscard]] core::Result<machine::Mapping> create(std::uint64_t bytes, machine::Pages pages) const override
     {
-        return tier_.create(bytes);
+        return tier_.create(bytes, pages);
     }
-    [[nodiscard]] core::Result<machine::Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    [[nodiscard]] core::Result<machine::Mapping> attach(std::string const& name, std::uint64_t bytes,
+                                                        machine::Pages pages) const override
     {
         if (rank() == 1) {
             EXPECT_TRUE(as_nobody([&] { return ::rename(bait_.c_str(), name.c_str()) == 0; }));
         }
-        return tier_.attach(name, bytes);
+        return tier_.attach(name, bytes, pages);
     }
 
 private:

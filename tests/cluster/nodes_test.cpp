@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "comm/team.hpp"
 #include "machine/machine.hpp"
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
@@ -36,11 +37,8 @@ int last()
 TEST(Nodes, ShareMemoryOnlyWithinAHost)
 {
     ASSERT_FALSE(setting("CLUSTER_HOSTS").empty()) << "run this under tapioca-cluster";
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    int size = 0;
-    MPI_Comm_size(node, &size);
-    EXPECT_EQ(size, ranks() / hosts());
+    comm::Team const team(MPI_COMM_WORLD);
+    EXPECT_EQ(team.node_size(), ranks() / hosts());
 
     char mine[64] = {};
     gethostname(mine, sizeof mine - 1);
@@ -51,11 +49,9 @@ TEST(Nodes, ShareMemoryOnlyWithinAHost)
     EXPECT_EQ(names.size(), static_cast<std::size_t>(hosts()));
 
     char first[64] = {};
-    if (int of_node = 0; MPI_Comm_rank(node, &of_node) == MPI_SUCCESS && of_node == 0)
-        std::copy(mine, mine + sizeof mine, first);
-    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, node);
+    if (team.node_rank() == 0) std::copy(mine, mine + sizeof mine, first);
+    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, team.node());
     EXPECT_STREQ(mine, first) << "shares memory with another host";
-    MPI_Comm_free(&node);
 }
 
 /// MB/s of `bytes` from the first rank to the last; `move` returns when they have arrived. Collective.

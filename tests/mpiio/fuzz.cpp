@@ -145,7 +145,8 @@ private:
         auto& second = swapped ? alone : through;
         Observed seen[2];
         first.start(step, me_);
-        bool const overlapped = step.what == Do::Data && (step.how == How::Split || step.how == How::Nonblocking);
+        bool const overlapped =
+            step.what == Do::Data && (step.how == How::Split || step.how == How::Nonblocking || step.alone_blocks);
         if (!overlapped) seen[0] = first.finish(step, me_);
         second.start(step, me_);
         auto worst = Fine;

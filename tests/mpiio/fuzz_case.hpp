@@ -66,9 +66,10 @@ struct Step {
     How how = How::Blocking;
     bool served = false;  ///< the library under test does it itself
     Alone alone = Alone::Same;
-    bool in_file = false;    ///< what it writes is in the file then, also if that is staged, with all before it
-    bool wild_view = false;  ///< some rank's view is not simple
-    bool fails = false;      ///< on every rank, with the same class as on the MPI library alone
+    bool alone_blocks = false;  ///< a nonblocking collective access, which is done there by the blocking call
+    bool in_file = false;       ///< what it writes is in the file then, also if that is staged, with all before it
+    bool wild_view = false;     ///< some rank's view is not simple
+    bool fails = false;         ///< on every rank, with the same class as on the MPI library alone
     std::vector<Part> parts;
     std::int64_t size = 0;  ///< of set_size, preallocate; the offset of seek_shared; the flag of set_atomicity
     int amode = 0;
@@ -108,6 +109,10 @@ struct Avoid {
     bool meeting = false;        ///< collective accesses of ranks that meet in the file
     bool pointers = false;       ///< individual ones, in views that are not simple
     bool short_reads = false;    ///< nonblocking and split ones behind the end of the file, or accesses of nothing
+
+    /// Not to be avoided: the library under test does nonblocking collective accesses, and ordered ones, itself.
+    bool serves_nonblocking = false;
+    bool serves_ordered = false;
 };
 
 /// The case of `seed` for `ranks` ranks. Local; the same on every rank, but for buffers after reads: those are

@@ -168,7 +168,8 @@ void Generator::choose_memory(Slot const& slot, View const& view, Step const& st
         part.count = static_cast<int>(random_.between(0, 3));
     }
     part.bottom = step.alone != Alone::Same && random_.chance(12);
-    part.freed_early = random_.chance(30) && !(avoid_.types_freed_early && step.how == How::NonblockingAll);
+    part.freed_early =
+        random_.chance(30) && !(avoid_.types_freed_early && step.how == How::NonblockingAll && !step.alone_blocks);
 }
 
 /// An offset in etypes at which `bytes` bytes of the view end before the longest file does; -1 if there is none.
@@ -221,15 +222,17 @@ void Generator::choose_access(Slot const& slot, Step& step)
                                   : How::All;
     } else {
         step.where = random_.chance(55) ? Where::At : Where::Individual;
-        step.how = how < 60   ? How::All
-                   : how < 70 ? How::Split
+        bool const beside = avoid_.serves_nonblocking && model.members.size() > 1 && !model.atomic;
+        step.how = how < 54   ? How::All
+                   : how < 65 ? How::Split
                    : how < 76 ? How::NonblockingAll
                    : how < 90 ? How::Blocking
                               : How::Nonblocking;
-        if (avoid_.nonblocking_collectives && step.how == How::NonblockingAll) step.how = How::All;
-        if (slot.wild_view && step.how != How::Split) step.how = How::All;
+        step.alone_blocks = beside && step.how == How::NonblockingAll;
+        if (avoid_.nonblocking_collectives && step.how == How::NonblockingAll && !beside) step.how = How::All;
+        if (slot.wild_view && step.how != How::Split && !step.alone_blocks) step.how = How::All;
         if (slot.wild_view && avoid_.pointers) step.where = Where::At;
-        step.served = (step.how == How::All || step.how == How::Split) && !model.atomic;
+        step.served = (step.how == How::All || step.how == How::Split || step.alone_blocks) && !model.atomic;
         if (step.served && random_.chance(60)) step.alone = Alone::Packed;
     }
 }
@@ -322,6 +325,8 @@ void Generator::data(int i)
         slot.shape_wild = step.alone != Alone::Same;
     }
     choose_alone(slot, step);
+    if (step.where == Where::Shared && by_all(step.how) && avoid_.serves_ordered && model.members.size() > 1)
+        step.served = !model.atomic && !model.sequential();
     for (auto rank : model.members)
         if (model.needs_sync(rank, step.write, step.parts[z(rank)].extents)) {
             sync(i);

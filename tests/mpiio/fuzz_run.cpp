@@ -247,7 +247,8 @@ int end_split(MPI_File f, Access const& step, void* buffer, MPI_Status* status)
 
 int Subject::begin(Step const& step, Part const& part, void* buffer, MPI_Datatype type)
 {
-    return begin_access(file_, {step.write, step.where, step.how}, part.offset, buffer, part.count, type, &status_,
+    auto const how = hint_ && step.alone_blocks ? How::All : step.how;
+    return begin_access(file_, {step.write, step.where, how}, part.offset, buffer, part.count, type, &status_,
                         &request_);
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/host.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::machine {
@@ -48,17 +49,17 @@ struct FileRequest {
     std::uint64_t free_bytes = 0;  ///< more is refused before the system is asked, which might kill for it
     std::string tier;              ///< for messages
     std::string advice;            ///< what to do if it does not fit
-    bool populate = true;          ///< map the pages now
+    Pages pages = Pages::now;
     std::function<core::Status(std::byte*, std::uint64_t)> place;  ///< called before there are pages; may be empty
 };
 /// A new file that nobody else can have put there, with all its pages, zeroed. Without bytes there is no file.
 core::Result<Mapping> create_file(FileRequest const& request);
 /// Refuses what is not a plain file of this user's alone: others may have put it there.
-core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate);
+core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages);
 /// Removes files in `directory` whose creators were killed before they could. Once for each process and directory.
 void remove_leftovers(std::string const& directory);
 
-inline constexpr char const* shm_directory = "/dev/shm";
+using core::shm_directory;
 inline constexpr char const* shm_advice = "lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY";
 
 }  // namespace tapioca::machine

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +18,7 @@ namespace {
 
 std::string new_name(std::string const& directory)
 {
-    std::uint64_t nonce = 0;
-    if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = static_cast<std::uint64_t>(::getpid());
-    return fmt::format("{}/tapioca-{}-{:016x}", directory, ::getpid(), nonce);
+    return fmt::format("{}/{}", directory, core::new_memory_name());
 }
 
 int allocate(int fd, std::uint64_t bytes)
@@ -123,12 +120,13 @@ core::Result<Mapping> create_file(FileRequest const& request)
         if (auto const placed = request.place(mapping.data(), bytes); !placed) return tl::unexpected(placed.error());
     if (int const error = allocate(fd, bytes); error != 0) return refuse(error);
 #ifdef MADV_POPULATE_WRITE
-    if (request.populate) (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels: at first touch
+    if (request.pages == Pages::now)
+        (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels: at first touch
 #endif
     return mapping;
 }
 
-core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, bool populate)
+core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages)
 {
     if (bytes == 0) return Mapping();
     core::Descriptor const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -139,7 +137,7 @@ core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, 
         return core::fail(Errc::permission, name + ": not a plain file of ours alone: somebody has put it there");
     if (static_cast<std::uint64_t>(info.st_size) < bytes)
         return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
-    int const flags = MAP_SHARED | (populate ? MAP_POPULATE : 0);
+    int const flags = MAP_SHARED | (pages == Pages::now ? MAP_POPULATE : 0);
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (memory == MAP_FAILED)
         return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));

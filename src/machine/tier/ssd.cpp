@@ -18,7 +18,7 @@ std::uint64_t ssd_free_bytes(TierTraits const& tier)
 class Ssd final : public Tier {
 public:
     explicit Ssd(TierTraits traits) : Tier(std::move(traits)) {}
-    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes) const override
+    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes, Pages /*pages*/) const override
     {
         return create_file({traits_.place,
                             bytes,
@@ -26,12 +26,13 @@ public:
                             "ssd",
                             "make room there, lower TAPIOCA_BUFFERSIZE or TAPIOCA_MEMORY, or name another directory "
                             "with TAPIOCA_AGGRTIER=ssd:/dir",
-                            false,
+                            Pages::when_touched,
                             {}});
     }
-    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const override
+    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes,
+                                               Pages /*pages*/) const override
     {
-        return attach_file(name, bytes, false);
+        return attach_file(name, bytes, Pages::when_touched);
     }
     [[nodiscard]] std::string directory() const override { return traits_.place; }
 };

@@ -76,15 +76,19 @@ private:
     int locked_ = -1;  ///< the file, locked while it has its name: who finds the lock free may remove it
 };
 
+/// When a process gets its view of a mapping's pages. The room for them is taken in any case.
+enum class Pages { now, when_touched };
+
 /// The papers' memory abstraction. Local: nothing communicates here.
 class Tier {
 public:
     virtual ~Tier() = default;
     [[nodiscard]] TierTraits const& traits() const { return traits_; }
     /// memAlloc: new, zeroed memory; an empty Mapping for 0 bytes.
-    [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes) const = 0;
+    [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes, Pages pages = Pages::now) const = 0;
     /// The memory that another process of this node has created and not yet unlinked.
-    [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes) const = 0;
+    [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes,
+                                                       Pages pages = Pages::now) const = 0;
     /// Where files lie whose bytes are in this tier, once bind() was called for each.
     [[nodiscard]] virtual std::string directory() const;
     [[nodiscard]] virtual core::Status bind(int fd) const;

@@ -3,6 +3,7 @@
 #define FILE_HANDLE integer
 #define TYPE_HANDLE integer
 #define ERRHANDLER integer
+#define REQUEST integer
 #define STATUS(name) integer :: name(MPI_STATUS_SIZE)
 #define STYLE "mpif.h"
 #elif defined(USE_MPI)
@@ -10,6 +11,7 @@
 #define FILE_HANDLE integer
 #define TYPE_HANDLE integer
 #define ERRHANDLER integer
+#define REQUEST integer
 #define STATUS(name) integer :: name(MPI_STATUS_SIZE)
 #define STYLE "use mpi"
 #else
@@ -17,6 +19,7 @@
 #define FILE_HANDLE type(MPI_File)
 #define TYPE_HANDLE type(MPI_Datatype)
 #define ERRHANDLER type(MPI_Errhandler)
+#define REQUEST type(MPI_Request)
 #define STATUS(name) type(MPI_Status) :: name
 #define STYLE "use mpi_f08"
 #endif
@@ -79,6 +82,7 @@ program fortran_program
     call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
     call contiguous()
     call through_a_view()
+    call beside_the_program()
     call absolute_addresses()
     call with_an_error_handler()
     digest = digest * (rank + 1)
@@ -182,6 +186,41 @@ contains
         call check(count == rows * columns, "the count of read_all_end")
         call check(all(back == data), "read_all_begin and read_all_end")
         call add_to_digest(reshape(back, [rows * columns]))
+        call MPI_File_close(file, ierror)
+    end subroutine
+
+    subroutine beside_the_program()
+        integer, parameter :: n = 200
+        integer, asynchronous, save :: data(n, 2), back(n, 2)
+        integer :: count, ierror, i
+        integer(MPI_OFFSET_KIND) :: at
+        logical :: done
+        FILE_HANDLE :: file
+        REQUEST :: requests(2)
+        STATUS(state)
+        call open_file("beside.dat", file)
+        data = reshape([(rank * 1000 + i, i = 1, 2 * n)], [n, 2])
+        do i = 1, 2
+            at = int(ranks * (i - 1) + rank, MPI_OFFSET_KIND) * n * 4
+            call MPI_File_iwrite_at_all(file, at, data(:, i), n, MPI_INTEGER, requests(i), ierror)
+            call right(ierror, "iwrite_at_all")
+        end do
+        call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+        call right(ierror, "waitall")
+        do i = 1, 2
+            at = int(ranks * (i - 1) + rank, MPI_OFFSET_KIND) * n * 4
+            call MPI_File_iread_at_all(file, at, back(:, i), n, MPI_INTEGER, requests(i), ierror)
+            call right(ierror, "iread_at_all")
+        end do
+        call MPI_Wait(requests(1), state, ierror)
+        call MPI_Get_count(state, MPI_INTEGER, count, ierror)
+        call check(count == n, "the count of iread_at_all")
+        done = .false.
+        do while (.not. done)
+            call MPI_Test(requests(2), done, state, ierror)
+        end do
+        call check(all(back == data), "iread_at_all")
+        call add_to_digest(reshape(back, [2 * n]))
         call MPI_File_close(file, ierror)
     end subroutine
 

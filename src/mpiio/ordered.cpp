@@ -1,0 +1,55 @@
+// Accesses at the shared pointer in the order of the ranks: where each rank's part begins.
+#include "comm/team.hpp"
+#include "mpiio/handle.hpp"
+#include "mpiio/originals.hpp"
+
+namespace tapioca::mpiio {
+
+namespace {
+
+/// Of a request; nothing if its arguments are wrong, which the ranks then find out together.
+std::int64_t bytes_of(Request const& request)
+{
+    if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return 0;
+    MPI_Count each = 0;
+    std::int64_t bytes = 0;
+    PMPI_Type_size_x(request.type, &each);
+    bool const fits =
+        !__builtin_mul_overflow(static_cast<std::int64_t>(each), static_cast<std::int64_t>(request.count), &bytes);
+    return fits && bytes > 0 ? bytes : 0;
+}
+
+}  // namespace
+
+std::optional<Handle::Place> Handle::place_in_order(Request const& request)
+{
+    Within const within;
+    finish_pending();
+    watch(name(request.call).data());
+    if (has_log() || opened().alone() || program_.atomic || !agree_to_serve()) {
+        calls().passed(request.call);
+        return std::nullopt;
+    }
+    // Nobody is beyond this before all have come, and so nobody's earlier access moves the pointer after it was read.
+    auto const comm = program_.channel->comm.get();
+    auto const [before, total] = comm::prefix_and_total(comm, bytes_of(request));
+    MPI_Offset pointer = -1;
+    if (opened().first() && PMPI_File_get_position_shared(opened().handle, &pointer) != MPI_SUCCESS) pointer = -1;
+    auto const begin = comm::tell(comm, pointer);
+    if (begin < 0) {
+        calls().passed(request.call);
+        return std::nullopt;
+    }
+    auto const etype = program_.view.etype_bytes();  // the same on all ranks, where the shared pointer is used
+    return Place{begin + before / etype, begin + total / etype};
+}
+
+std::string Handle::why_not_aside() const
+{
+    if (!program_.off.empty()) return program_.off;
+    if (program_.atomic) return "atomic mode";
+    if (aside_) return "the file's mode";
+    return "a nonblocking collective call on several nodes, or of too many files at a time";
+}
+
+}  // namespace tapioca::mpiio

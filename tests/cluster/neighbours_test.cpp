@@ -1,0 +1,130 @@
+// Who shares memory with whom. NEIGHBOURS says who should, on 4 ranks: the size of each rank's group, such as 2211;
+// without it, all of them. neighbours_test.sh runs this where every rank has a container of its own.
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include <unistd.h>
+
+#include "comm/team.hpp"
+#include "support/faults.hpp"
+#include "support/mpi_test.hpp"
+#include "support/random_patterns.hpp"
+
+namespace tapioca::test {
+namespace {
+
+std::string expected()
+{
+    auto const* const text = std::getenv("NEIGHBOURS");
+    return text ? text : std::string(static_cast<std::size_t>(ranks()), static_cast<char>('0' + ranks()));
+}
+
+/// Sizes of the groups that `team` has found, rank by rank.
+std::string sizes(comm::Team const& team)
+{
+    std::string text;
+    double const mine = team.node_size();
+    for (auto const size : team.gather({&mine, 1})) text += static_cast<char>('0' + static_cast<int>(size));
+    return text;
+}
+
+bool has_memory()
+{
+    return ::access("/dev/shm", W_OK) == 0;
+}
+
+std::size_t left_behind()
+{
+    std::size_t files = 0;
+    auto const ours = "tapioca-" + std::to_string(::getpid()) + "-";
+    std::error_code error;
+    for (auto const& entry : std::filesystem::directory_iterator("/dev/shm", error))
+        if (entry.path().filename().string().starts_with(ours)) ++files;
+    return files;
+}
+
+TEST(Neighbours, AreThoseThatShareMemory)
+{
+    comm::Team const team(MPI_COMM_WORLD);
+    EXPECT_EQ(sizes(team), expected());
+    EXPECT_EQ(left_behind(), 0U);
+    // In the order of all ranks, and nodes by their first ranks.
+    int last = -1;
+    for (auto const& node : team.nodes()) {
+        EXPECT_LT(last, node[0]);
+        EXPECT_TRUE(std::is_sorted(node.begin(), node.end()));
+        last = node[0];
+    }
+}
+
+TEST(Neighbours, MayPretendToBeSeveralNodes)
+{
+    comm::Team const team(MPI_COMM_WORLD, 1);
+    EXPECT_EQ(team.nodes().size(), static_cast<std::size_t>(ranks()));
+    EXPECT_EQ(team.machine_size(), expected()[static_cast<std::size_t>(rank())] - '0');
+}
+
+TEST(Neighbours, WithoutSharedMemoryGetOneError)
+{
+    if (has_memory()) GTEST_SKIP() << "there is some";
+    auto const error =
+        same_error_on_all_ranks([] { (void)File::open(MPI_COMM_WORLD, "neighbours_test.dat", Mode::create); });
+    expect_parts(error.text, {"dram tier", "/dev/shm", "TAPIOCA_AGGRTIER"});
+}
+
+TEST(Neighbours, WriteAndReadAFileTogether)
+{
+    if (!has_memory()) GTEST_SKIP() << "no shared memory";
+    auto const job = interleave(ranks(), 0, 64, 500);
+    auto const& mine = job[static_cast<std::size_t>(rank())];
+    auto const data = stream(static_cast<std::uint64_t>(rank()) + 1, static_cast<std::size_t>(mine[0].bytes()));
+    auto file = File::open(MPI_COMM_WORLD, "neighbours_test.dat", Mode::create);
+    auto step = file.declare(pattern_of(mine));
+    step.write(0, data);
+    step.finish();
+    Bytes found(data.size());
+    step.read(0, found);
+    step.finish();
+    file.close();
+    EXPECT_TRUE(found == data);
+    barrier();
+    if (rank() == 0) ::unlink("neighbours_test.dat");
+}
+
+class Spoiled : public testing::Test {
+protected:
+    void SetUp() override
+    {
+        if (std::getenv("NEIGHBOURS")) GTEST_SKIP() << "elsewhere, where all share memory";
+    }
+    /// What is found if every call of the kind `op` fails on rank `spoiled`.
+    static std::string find(int spoiled, faults::Op op)
+    {
+        if (rank() == spoiled) faults::arm({op, faults::Kind::stays, EIO, 1});
+        std::string found;
+        {
+            faults::Inside const inside;
+            comm::Team const team(MPI_COMM_WORLD);
+            found = sizes(team);
+        }
+        if (rank() == spoiled) {
+            EXPECT_GT(faults::disarm(), 0);
+        }
+        EXPECT_EQ(left_behind(), 0U);
+        return found;
+    }
+};
+
+TEST_F(Spoiled, OneThatCannotSeeTheOthersIsAlone)
+{
+    EXPECT_EQ(find(2, faults::Op::read), "3313");
+}
+
+TEST_F(Spoiled, IfTheFirstCannotShowAnythingAllAreAlone)
+{
+    EXPECT_EQ(find(0, faults::Op::write), "1111");
+}
+
+}  // namespace
+}  // namespace tapioca::test
