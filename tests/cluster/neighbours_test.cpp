@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "comm/messages.hpp"
 #include "comm/team.hpp"
 #include "support/faults.hpp"
 #include "support/mpi_test.hpp"
@@ -90,6 +91,42 @@ TEST(Neighbours, WriteAndReadAFileTogether)
     EXPECT_TRUE(found == data);
     barrier();
     if (rank() == 0) ::unlink("neighbours_test.dat");
+}
+
+TEST(Reduction, FindsTheGreatestOnAnyNumberOfRanks)
+{
+    for (int size = 1; size <= ranks(); ++size) {
+        MPI_Comm some = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, rank() < size ? 0 : MPI_UNDEFINED, 0, &some);
+        if (some == MPI_COMM_NULL) continue;
+        comm::Reduction reduction;
+        EXPECT_TRUE(reduction.done());  // nothing was started
+        for (int turn = 0; turn < 40; ++turn) {
+            int const greatest = turn % size;
+            reduction.start_attended(some, {rank() == greatest ? turn : -1, -rank(), INT64_MIN}, 100);
+            while (!reduction.done()) {}
+            EXPECT_EQ(reduction.values(), (std::vector<std::int64_t>{turn, 0, INT64_MIN})) << size << " ranks";
+        }
+        MPI_Comm_free(&some);
+    }
+}
+
+TEST(Neighbours, GatherListsOfAnyLength)
+{
+    comm::Team const team(MPI_COMM_WORLD, 1);
+    for (std::size_t const longest : {0U, 1U, 23U, 24U, 100U}) {
+        std::vector<std::uint64_t> mine(team.my_node() == 1 ? longest : longest / 2, 7);
+        if (!mine.empty()) mine.back() = static_cast<std::uint64_t>(team.my_node());
+        auto const lists = team.gather_nodes(mine);
+        ASSERT_EQ(lists.size(), team.nodes().size());
+        EXPECT_EQ(lists[static_cast<std::size_t>(team.my_node())], mine);
+        for (std::size_t node = 0; node < lists.size(); ++node) {
+            EXPECT_EQ(lists[node].size(), node == 1 ? longest : longest / 2);
+            if (!lists[node].empty()) {
+                EXPECT_EQ(lists[node].back(), node);
+            }
+        }
+    }
 }
 
 class Spoiled : public testing::Test {

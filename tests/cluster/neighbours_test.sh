@@ -5,7 +5,6 @@ set -euo pipefail
 program=$1
 shift
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp OMPI_MCA_osc=^ucx # MPI itself would look for shared memory
-export MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self
 apart=(unshare --mount --uts --propagation private)
 [ "$(id -u)" -eq 0 ] || apart+=(--user --map-root-user)
 "${apart[@]}" mount -t tmpfs shm /dev/shm 2>/dev/null || { echo "namespaces are not permitted here"; exit 77; }
@@ -13,7 +12,7 @@ apart=(unshare --mount --uts --propagation private)
 try() { # SIZES WHAT: what each rank does first, with $r its number
     echo "== $2 -> $1"
     NEIGHBOURS=$1 timeout 60 "${launcher[@]}" -n 4 "${apart[@]}" sh -c \
-        'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; '"$2"'; exec "$0"' "$program"
+        'r=$OMPI_COMM_WORLD_RANK; '"$2"'; exec "$0"' "$program"
 }
 
 launcher=("$@")
