@@ -67,9 +67,9 @@ struct Step {
     bool served = false;  ///< the library under test does it itself
     Alone alone = Alone::Same;
     bool alone_blocks = false;  ///< a nonblocking collective access, which is done there by the blocking call
-    bool in_file = false;    ///< what it writes is in the file then, also if that is staged, with all before it
-    bool wild_view = false;  ///< some rank's view is not simple
-    bool fails = false;      ///< on every rank, with the same class as on the MPI library alone
+    bool in_file = false;       ///< what it writes is in the file then, also if that is staged, with all before it
+    bool wild_view = false;     ///< some rank's view is not simple
+    bool fails = false;         ///< on every rank, with the same class as on the MPI library alone
     std::vector<Part> parts;
     std::int64_t size = 0;  ///< of set_size, preallocate; the offset of seek_shared; the flag of set_atomicity
     int amode = 0;
