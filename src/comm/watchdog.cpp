@@ -129,8 +129,11 @@ void end_job(std::string const& why)
 bool wait_on(Terms const& terms)
 {
     auto& slot = my_slot();
-    auto const before =
-        slot.seconds.exchange(terms.size > 1 && !Background::now() ? terms.seconds : 0, std::memory_order_relaxed);
+    if (Background::now()) {
+        slot.seconds.store(0, std::memory_order_relaxed);
+        return false;
+    }
+    auto const before = slot.seconds.exchange(terms.size > 1 ? terms.seconds : 0, std::memory_order_relaxed);
     std::lock_guard const lock(slot.mutex);
     slot.rank = terms.rank;
     slot.size = terms.size;

@@ -55,15 +55,15 @@ void const* object_of(void const* function)
 
 // What a library of the other family of MPIs is called: handles and constants differ, nothing would work.
 #if defined(OPEN_MPI)
-constexpr char const* mine = "Open MPI";
-constexpr char const* other = "MPICH (or a relative of it)";
+constexpr char const* this_mpi = "Open MPI";
+constexpr char const* other_mpi = "MPICH (or a relative of it)";
 bool is_foreign(char const* name)
 {
     return std::strstr(name, "/libmpich.so") || std::strstr(name, "/libmpi.so.12");
 }
 #else
-constexpr char const* mine = "MPICH";
-constexpr char const* other = "Open MPI";
+constexpr char const* this_mpi = "MPICH";
+constexpr char const* other_mpi = "Open MPI";
 bool is_foreign(char const* name)
 {
     return std::strstr(name, "/libopen-rte.so") || std::strstr(name, "/libopen-pal.so");
@@ -84,7 +84,7 @@ int look_for_foreign(dl_phdr_info* info, std::size_t /*bytes*/, void* found)
     if (!found) return;
     core::warn(
         fmt::format("this libtapioca_mpiio.so is built for {}, the program uses {}: preload the one built for that MPI",
-                    mine, other));
+                    this_mpi, other_mpi));
     std::_Exit(2);
 }
 

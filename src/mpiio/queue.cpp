@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/background.hpp"
+#include "comm/watchdog.hpp"
 #include "core/thread.hpp"
 #include "machine/cores.hpp"
 
@@ -70,6 +71,7 @@ bool Queue::help()
 void Queue::run()
 {
     comm::Background const background;
+    (void)comm::wait_on({});  // for ever
     machine::run_on(cores_);
     machine::take_short_turns();
     std::unique_lock lock(mutex_);
