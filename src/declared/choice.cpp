@@ -48,7 +48,8 @@ void Choice::start_over()
 engine::Transfer* Choice::find(Op op)
 {
     if (!learner(op).active()) return &planned_;
-    auto const& way = learner(op).way();
+    // What is to be left, but cannot be this time, goes the way that is kept.
+    auto const& way = learner(op).way().is_left() ? learner(op).kept().way : learner(op).way();
     if (way.is_left() || way.aggregators == plan::taken_by(route_of(plan(), op)).aggregators) return &planned_;
     auto const at = others_.find({op, way.aggregators});
     return at == others_.end() ? nullptr : at->second.get();
