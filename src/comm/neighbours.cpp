@@ -57,7 +57,8 @@ public:
     Made& operator=(Made const&) = delete;
     ~Made()
     {
-        if (file_) (void)::unlink(path_.c_str());
+        for (int tries = 0; file_ && tries < 2; ++tries)  // once more where it fails once
+            if (::unlink(path_.c_str()) == 0 || errno == ENOENT) break;
     }
     [[nodiscard]] Sign const& sign() const { return sign_; }
 

@@ -40,8 +40,12 @@ void Aside::abandon()
 
 std::shared_ptr<Pending> Aside::begin(Request const& request, int late, MPI_Request* handle)
 {
-    if (!has_settings_) settings_ = hints_.settings();
-    has_settings_ = true;
+    if (!has_settings_) {
+        settings_ = hints_.settings();
+        auto const pretended = file_.channel->session->team().ranks_per_node();  // whatever a hint says
+        if (settings_) settings_->options.ranks_per_node = pretended > 0 ? std::optional(pretended) : std::nullopt;
+        has_settings_ = true;
+    }
     auto const pending = std::make_shared<Pending>();
     pending->aside = weak_from_this();
     pending->request = request;
