@@ -1,5 +1,6 @@
 #include "comm/neighbours.hpp"
 
+#include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <cstring>
