@@ -154,7 +154,8 @@ void Choice::describe(nlohmann::ordered_json& list) const
 {
     for (auto const op : {Op::write, Op::read}) {
         auto const& measured = measured_[op == Op::write ? 0 : 1];
-        if (measured.runs == 0) continue;
+        bool const tried = learner(op).active() && learner(op).kept().runs > 0;
+        if (measured.runs == 0 && !tried) continue;
         auto const planned = plan::taken_by(route_of(plan(), op));
         list.push_back({{"op", op == Op::write ? "write" : "read"},
                         {"planned", planned.name()},

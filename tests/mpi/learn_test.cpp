@@ -30,7 +30,7 @@ constexpr int runs = 17;
 nlohmann::json last_account(std::string const& report)
 {
     std::ifstream in(report);
-    return nlohmann::json::parse(in)["files"].back();
+    return nlohmann::json::parse(in).at("files").back();
 }
 
 TEST(Learning, EveryWayMovesTheSameBytes)
@@ -61,7 +61,7 @@ TEST(Learning, EveryWayMovesTheSameBytes)
         EXPECT_NE(text.find("learnt about writing"), std::string::npos) << text;
         file.close();
         if (rank() != 0) continue;
-        auto const learnt = last_account(*options.report)["predictions"];
+        auto const learnt = last_account(*options.report).at("predictions");
         ASSERT_EQ(learnt.size(), 2U);
         EXPECT_EQ(learnt[0]["op"], "write");
         int all = 0;
@@ -88,7 +88,7 @@ TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
         file.close();
         if (rank() != 0) continue;
         auto const account = last_account(*options.report);
-        auto const& first = account["predictions"][0];
+        auto const& first = account.at("predictions").at(0);
         EXPECT_EQ(account["largest_error"]["op"], "write") << account.dump(2);
         EXPECT_GE(account["largest_error"]["factor"].get<double>(), 1);
         EXPECT_TRUE(first.contains("measured_s"));
@@ -98,8 +98,8 @@ TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
         auto const measured = chosen["measured_s"].get<double>();
         auto const predicted = chosen["predicted_s"].get<double>();
         bool const off = measured > 1.25 * predicted || predicted > 1.25 * measured;
-        bool const tried = account["predictions"][0]["ways"].size() > 1;
-        EXPECT_TRUE(!tried || off) << account["predictions"].dump(2);
+        bool const tried = account.at("predictions").at(0).at("ways").size() > 1;
+        EXPECT_TRUE(!tried || off) << account.at("predictions").dump(2);
     }
 }
 
@@ -135,7 +135,7 @@ TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
     Scratch const scratch;
     auto const path = scratch.path("learnt.txt");
     auto const first = settle(scratch, path);
-    if (rank() == 0 && !first["predictions"][0]["settled"].get<bool>())
+    if (rank() == 0 && !first.at("predictions").at(0).at("settled").get<bool>())
         std::printf("not settled after 400 runs\n");  // on a machine so busy that trying is never affordable
     auto const text = text_of(path);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -143,12 +143,12 @@ TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
     if (rank() != 0 || text.empty()) return;
     EXPECT_TRUE(text.starts_with("tapioca learnt 1\n")) << text;
     // What the first has kept is what the second goes first, whatever it thinks of it later.
-    auto const kept = first["predictions"][0]["kept"].get<std::string>();
-    for (auto const& way : second["predictions"][0]["ways"])
+    auto const kept = first.at("predictions").at(0).at("kept").get<std::string>();
+    for (auto const& way : second.at("predictions").at(0).at("ways"))
         if (way["way"] == kept) {
-            EXPECT_GE(way["runs"].get<int>(), 3) << second["predictions"].dump(2);
+            EXPECT_GE(way["runs"].get<int>(), 3) << second.at("predictions").dump(2);
             EXPECT_NE(way["verdict"].get<std::string>().find("earlier job"), std::string::npos)
-                << second["predictions"].dump(2);
+                << second.at("predictions").dump(2);
         }
 }
 
