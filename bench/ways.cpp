@@ -62,7 +62,7 @@ private:
         auto const enough = static_cast<int>(
             std::clamp<std::int64_t>(timed_bytes / std::max<std::int64_t>(1, workload_.step_bytes), 2, 64));
         if (workload_.interleaved_by == 0) {
-            learning_ = learning_steps;
+            learning_ = std::clamp(4 * enough, 8, learning_steps);
             timed_ = enough;
             workload_.steps = learning_ + timed_;
             return;

@@ -48,6 +48,14 @@ double ranks_in_a_round(Job const& job)
     return std::max(1.0, as_double(job.pattern.spans) / slices);
 }
 
+/// What so many processes that write one file reach of a figure, between one writer's and that of 16 on as many cores:
+/// they wait for each other only as far as they run at the same time.
+double contended(Job const& job, std::uint64_t writers, double alone, double of_16)
+{
+    auto const at_once = std::min<double>(as_double(writers), std::max(1, job.cores));
+    return alone + (of_16 - alone) * std::clamp((at_once - 1) / 15, 0.0, 1.0);
+}
+
 /// Bytes a second that so many writers bring into the file together.
 double drain_bandwidth(Job const& job, int writers)
 {
@@ -104,7 +112,9 @@ double aggregated_write_seconds(Job const& job, int writers)
     // As many ranks copy at a time as have data in the rounds that are open.
     auto const together = ranks_in_a_round(job);
     auto const fill_s = bytes / (copy_bw * std::min<double>(together * writers, std::max(1, job.cores)));
-    if (dense || together >= 2) return start_write_s + std::max({drain_s, fill_s, copy_seconds(job, load)});
+    // Where ranks outnumber cores, those that copy take them from the writer.
+    auto const crowded_s = load.ranks > static_cast<std::uint64_t>(job.cores) ? bytes / copy_bw / job.cores : 0;
+    if (dense || together >= 2) return start_write_s + crowded_s + std::max({drain_s, fill_s, copy_seconds(job, load)});
     // Rounds that one rank fills, far apart, take turns in one buffer: filling and draining do not overlap, but
     // for those of other writers.
     auto const one_by_one = (fill_s * writers + bytes / s.write_bw) / writers;
@@ -122,10 +132,9 @@ double aggregated_read_seconds(Job const& job, int readers)
 double direct_write_seconds(Job const& job)
 {
     auto const load = load_of(job);
-    bool const alone = load.ranks <= 1;
     auto const& s = job.storage;
-    return as_double(load.pieces) * (alone ? s.call_s : s.contended_call_s) +
-           as_double(load.bytes) / (alone ? s.write_bw : s.contended_write_bw);
+    return as_double(load.pieces) * contended(job, load.ranks, s.call_s, s.contended_call_s) +
+           as_double(load.bytes) / contended(job, load.ranks, s.write_bw, s.contended_write_bw);
 }
 
 double direct_read_seconds(Job const& job)

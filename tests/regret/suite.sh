@@ -40,7 +40,7 @@ workloads=(
     "segmented --block 16K --bytes 2M"
     "segmented --block 64K --bytes 4M"
     "segmented --block 1M --bytes 16M"
-    "segmented --block 16M --bytes 64M"
+    "segmented --block 8M --bytes 64M"
     "interleaved --block 64 --bytes 256K"
     "interleaved --block 1K --bytes 1M"
     "interleaved --block 16K --bytes 1M"
@@ -50,7 +50,9 @@ workloads=(
     "hacc --particles 50000 --layout aos"
     "hacc --particles 25000 --layout soa"
 )
+table() { python3 "$here/table.py" "$work" "$runs" ${markdown:+"$markdown"}; }
 runs=0 ios=(ompio romio)
+trap 'runs=$((runs - 1)); table; exit 1' INT TERM  # with what there is
 total=$((${#workloads[@]} * $(tr ',' '\n' <<<"$ranks" | sort -u | wc -l) * $(tr ',' '\n' <<<"$dirs" | wc -l)))
 for n in $(tr ',' '\n' <<<"$ranks" | sort -un); do
     for dir in ${dirs//,/ }; do
@@ -65,4 +67,4 @@ for n in $(tr ',' '\n' <<<"$ranks" | sort -un); do
         done
     done
 done
-python3 "$here/table.py" "$work" "$runs" ${markdown:+"$markdown"}
+table
