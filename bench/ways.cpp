@@ -89,7 +89,7 @@ private:
             for (auto& way : outcome.ways)
                 way.seconds.push_back(step(way.predicted_s ? method : "collective", way.settings, source, outcome));
             outcome.default_s.push_back(step(method, {{"learn", "off"}}, source, outcome));
-            outcome.learnt_s.push_back(step(method, {}, source, outcome));
+            outcome.learnt_s.push_back(step(method, {{"learn", "on"}}, source, outcome));
         }
         if (rank_ == 0 && !source.empty()) ::unlink(source.c_str());
         return outcome;

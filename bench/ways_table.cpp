@@ -48,8 +48,8 @@ std::string table(WaysOutcome const& outcome)
         text += row(outcome, way.name, way.predicted_s, way.seconds,
                     i == best ? (chosen ? "best, chosen" : "best") : (chosen ? "chosen" : ""));
     }
-    text += row(outcome, "by default, first steps", {}, outcome.default_s, "");
-    text += row(outcome, "by default, later steps", {}, outcome.learnt_s, "");
+    text += row(outcome, "by default", {}, outcome.default_s, "");
+    text += row(outcome, "learning, later steps", {}, outcome.learnt_s, "");
     text += fmt::format("  regret {:.2f}, after learning {:.2f}{}\n", outcome.regret(), outcome.regret_after_learning(),
                         outcome.verified ? "" : "  WRONG DATA");
     return text;

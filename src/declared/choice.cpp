@@ -70,6 +70,15 @@ void Choice::take_as_announced(Op all)
     now_->assume(all);
 }
 
+bool Choice::fall_back(Op op)
+{
+    if (now_ == &planned_) return false;
+    learner(op) = plan::Learner();
+    now_ = &planned_;
+    now_->assume(op);
+    return true;
+}
+
 /// Plans the way that is to be taken. The same Status on every rank. Collective.
 core::Status Choice::make(file::OpenFile const& file, Op op)
 {
@@ -79,7 +88,7 @@ core::Status Choice::make(file::OpenFile const& file, Op op)
     auto const& route = route_of(*plan, op);
     if (!route.feasible) return route.feasible;
     others_[{op, way.aggregators}] =
-        std::make_unique<engine::Transfer>(session_, around_, variables(), std::move(*plan));
+        std::make_unique<engine::Transfer>(session_, file.around, variables(), std::move(*plan));
     return {};
 }
 

@@ -33,6 +33,9 @@ public:
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
     /// As Transfer::take_as_announced().
     void take_as_announced(Op all);
+    /// There is no memory for the way that was to be tried: from now on runs keep to the plan. False if this one did.
+    /// Local; on all ranks alike.
+    bool fall_back(Op op);
     /// True if ran() wants to hear of the runs in this direction.
     [[nodiscard]] bool learns(Op op) const { return learner(op).active() && !learner(op).settled(); }
     /// True if the next run in this direction is to be left to the MPI library.

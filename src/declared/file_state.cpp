@@ -159,16 +159,8 @@ void FileState::read_learnt()
                                    parsed->damaged() == 1 ? " is" : "s are"));
         if (parsed) text = std::move(*found);
     }
-    // In pieces that need no MPI on one node: another thread than the program's may be here.
-    constexpr std::size_t most = engine::Exchange::most_mail / 2;
-    std::string all;
-    while (true) {
-        auto const piece = session->agreement().broadcast(text.substr(0, most));
-        if (!piece || piece->empty()) break;
-        all += *piece;
-        text.erase(0, most);
-    }
-    learnt = machine::Learnt::parse(all).value_or(machine::Learnt());
+    auto const all = session->agreement().broadcast(std::move(text));
+    if (all) learnt = machine::Learnt::parse(*all).value_or(machine::Learnt());
 }
 
 void FileState::note_learnt(Choice const& choice)

@@ -195,7 +195,9 @@ void StepState::prepare(bool background)
 try {
     file_->require_same("start", "the direction", name(choice_.now().op()));
     file_->require_same("start", "the base offset", std::to_string(base_));
-    file_->raise_if("start", choice_.now().prepare(background));
+    auto ready = choice_.now().prepare(background);
+    if (!ready && choice_.fall_back(choice_.now().op())) ready = choice_.now().prepare(background);
+    file_->raise_if("start", ready);
 } catch (Error const&) {
     choice_.now().call_off();  // all throw
     throw;

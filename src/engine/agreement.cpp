@@ -163,15 +163,20 @@ core::Result<std::string> Agreement::broadcast(std::string text)
             if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
-    bool fits = true;
-    auto const mine = team_.rank() == 0 ? std::as_bytes(std::span(text)) : std::span<std::byte const>();
-    auto const shared = exchange_.share(mine, patience_, [&](int rank, std::span<std::byte const> bytes) {
-        if (rank != 0) return;
-        fits = bytes.size() < Exchange::most_mail;
-        if (team_.rank() != 0 && fits) text.assign(reinterpret_cast<char const*>(bytes.data()), bytes.size());
-    });
-    if (!shared) return tl::unexpected(shared.error());
-    return fits ? text : comm::broadcast(team_.all(), std::move(text));
+    // In pieces that fit into the mail, until one is short: a thread that must not call MPI may be here.
+    constexpr std::size_t most = Exchange::most_mail - 1;
+    std::string all;
+    for (bool more = true; more;) {
+        auto const piece = team_.rank() == 0 ? text.substr(all.size(), most) : std::string();
+        auto const shared = exchange_.share(std::as_bytes(std::span(piece)), patience_,
+                                            [&](int rank, std::span<std::byte const> bytes) {
+                                                if (rank != 0) return;
+                                                all.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+                                                more = bytes.size() == most;
+                                            });
+        if (!shared) return tl::unexpected(shared.error());
+    }
+    return all;
 }
 
 void Agreement::announce(std::uint64_t step, Direction mine, bool spoiled)

@@ -86,6 +86,7 @@ Exchange::Exchange(std::byte* memory, int ranks, int rank) : ranks_(ranks), rank
 
 void Exchange::use_lanes(std::byte* memory, Lanes const& lanes)
 {
+    std::lock_guard const lock(*lanes_mutex_);
     lanes_ = lanes;
     row_ = row_of(lanes.count);
     lane_memory_ = memory;
@@ -267,6 +268,7 @@ std::uint64_t Exchange::activity() const
         sum += c.arrived.load(std::memory_order_relaxed) + c.consumed.load(std::memory_order_relaxed) +
                c.beats.load(std::memory_order_relaxed);
     }
+    std::lock_guard const lock(*lanes_mutex_);
     for (std::size_t lane = 0; lane < lanes_.count; ++lane) sum += progress(lane).load(std::memory_order_relaxed);
     return sum;
 }

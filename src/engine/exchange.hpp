@@ -21,6 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <span>
 
 #include "core/result.hpp"
@@ -182,6 +184,8 @@ private:
     Header* header_;
     Cell* cells_;
     Block* blocks_;
+    /// activity() may be another thread's than that which gets larger lanes.
+    std::unique_ptr<std::mutex> lanes_mutex_ = std::make_unique<std::mutex>();
     Lanes lanes_;
     std::byte* lane_memory_ = nullptr;
     Counter* filled_ = nullptr;

@@ -50,7 +50,7 @@ core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables, Opt
 plan::Learning OpenFile::learning() const
 {
     auto const& wish = settings.options.learn;
-    if (wish == "off") return plan::Learning::off;
+    if (!wish || wish == "off") return plan::Learning::off;
     return wish == "always" ? plan::Learning::always : plan::Learning::on;
 }
 

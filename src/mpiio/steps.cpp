@@ -231,6 +231,7 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
         if (last) last->end();
         outcome.bytes = static_cast<std::int64_t>(moved.bytes);
     } catch (Error const& error) {
+        program_.channel->last.reset();
         if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};
         outcome.error = class_of(error);
     }

@@ -60,7 +60,7 @@ grep -q "held up" "$work/out" || fail "no word of how long the application is he
 # Every way that could have been taken, beside the one that was.
 "$bin/tapioca" bench -n 2 segmented --block 4K --bytes 64K --ways --dropin --reps 2 --dir "$work" --json "$work/cells.json" \
     >"$work/out" 2>&1 || { cat "$work/out"; fail "tapioca bench --ways failed"; }
-for words in "direct " "1 aggregator " "2 aggregators " "left to the MPI library" "by default, later steps" "^4 cells: regret"; do
+for words in "direct " "1 aggregator " "2 aggregators " "left to the MPI library" "learning, later steps" "^4 cells: regret"; do
     grep -qe "$words" "$work/out" || { cat "$work/out"; fail "--ways has no '$words'"; }
 done
 grep -q "every byte written and read was verified" "$work/out" || fail "--ways verified nothing"
