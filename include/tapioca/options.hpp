@@ -46,7 +46,7 @@ struct Options {
     /// Drop-in library: independent writes below so many bytes go to the file at once; default 64 KiB.
     std::optional<std::uint64_t> stage_through;
     // what happens around it
-    std::optional<std::string> learn;   ///< steps that run again try other ways: `on`, `off` (default), `always`, a file
+    std::optional<std::string> learn;   ///< other ways are tried: `on`, `off` (default), `always`, a file
     std::optional<bool> devnull;        ///< gather, but do not write
     std::optional<bool> check;          ///< check that ranks agree and do not overlap; slow
     std::optional<double> timeout;      ///< seconds a rank waits for others before the job is aborted; 0: for ever
