@@ -233,6 +233,10 @@ int Handle::close()
     finish_pending();
     bool const reported = steps_.is_open() || (aside_ && aside_->is_open());
     close_aside();
+    // What was written through it went to the file, and to another handle's log, which would write it again, over what
+    // others write to the file from now on.
+    if (!has_log() && !opened().read_only())
+        if (auto const error = service().flush(false); late_ == MPI_SUCCESS) late_ = error;
     if (steps_.is_open()) close_engine();
     if (reported) return late_;
     // One that was never accessed collectively, or left to the MPI library, has rank 0's account.

@@ -103,8 +103,8 @@ TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
     }
 }
 
-/// Runs a step so often that its way is settled. What the account says of it, on rank 0.
-nlohmann::json settle(Scratch const& scratch, std::string const& learn)
+/// Runs a step so often. What the account says of it, on rank 0.
+nlohmann::json run_often(Scratch const& scratch, std::string const& learn, int often)
 {
     Options options;
     options.learn = learn;
@@ -113,7 +113,7 @@ nlohmann::json settle(Scratch const& scratch, std::string const& learn)
     {
         auto step = file.declare(dealt(false));
         auto const data = stream(static_cast<std::uint64_t>(rank()), 60'000);
-        for (int i = 0; i < 400; ++i) {
+        for (int i = 0; i < often; ++i) {
             step.write(0, data);
             step.finish();
         }
@@ -134,22 +134,22 @@ TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
     if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
     Scratch const scratch;
     auto const path = scratch.path("learnt.txt");
-    auto const first = settle(scratch, path);
-    if (rank() == 0 && !first.at("predictions").at(0).at("settled").get<bool>())
-        std::printf("not settled after 400 runs\n");  // on a machine so busy that trying is never affordable
-    auto const text = text_of(path);
-    MPI_Barrier(MPI_COMM_WORLD);
-    auto const second = settle(scratch, path);
-    if (rank() != 0 || text.empty()) return;
-    EXPECT_TRUE(text.starts_with("tapioca learnt 1\n")) << text;
+    // On a machine so busy that trying is not affordable for long, nothing is settled after 400 runs.
+    std::string text;
+    nlohmann::json first;
+    for (int i = 0; i < 10 && text.empty(); ++i) {
+        first = run_often(scratch, path, 400);
+        text = text_of(path);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    ASSERT_TRUE(text.starts_with("tapioca learnt 1\n")) << text;
     // What the first has kept is what the second goes first, whatever it thinks of it later.
-    auto const kept = first.at("predictions").at(0).at("kept").get<std::string>();
-    for (auto const& way : second.at("predictions").at(0).at("ways"))
-        if (way["way"] == kept) {
-            EXPECT_GE(way["runs"].get<int>(), 3) << second.at("predictions").dump(2);
-            EXPECT_NE(way["verdict"].get<std::string>().find("earlier job"), std::string::npos)
-                << second.at("predictions").dump(2);
-        }
+    auto const second = run_often(scratch, path, 1);
+    if (rank() != 0) return;
+    auto const& ways = second.at("predictions").at(0).at("ways");
+    ASSERT_EQ(ways.size(), 1U) << second.dump(2);
+    EXPECT_EQ(ways[0]["way"], first.at("predictions").at(0).at("kept")) << second.dump(2);
+    EXPECT_EQ(ways[0]["runs"], 1) << second.dump(2);
 }
 
 TEST(Learning, AForeignFileIsLeftAsItIs)
@@ -158,7 +158,7 @@ TEST(Learning, AForeignFileIsLeftAsItIs)
     auto const path = scratch.path("data.txt");
     if (rank() == 0) std::ofstream(path) << "somebody's data\n";
     MPI_Barrier(MPI_COMM_WORLD);
-    (void)settle(scratch, path);
+    (void)run_often(scratch, path, 400);
     EXPECT_EQ(text_of(path), "somebody's data\n");
 }
 

@@ -786,6 +786,34 @@ void full_while_draining()
     require_part(read_file("full while draining"), rank * block, noise(block, 3), "what came last");
 }
 
+/// What was written through a handle is in the file for good when that is closed: what another program, or rank, writes
+/// there afterwards is not overwritten when the log of the first handle is flushed.
+void closed_beside_while_draining()
+{
+    Setting const drain("TAPIOCA_STAGE_DRAIN", "on");
+    auto const* const name = "closed beside";
+    auto file = open_file(name);
+    write_at_all(file, rank * region, noise(100'000, 1));
+    right(MPI_File_sync(file), "sync");
+    if (rank == 0) {
+        MPI_File own = MPI_FILE_NULL;
+        right(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &own), "open");
+        write_at(own, 500, noise(600, 2));
+        right(MPI_File_close(&own), "close");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto const later = noise(1000, 3);
+    if (rank == ranks - 1) {
+        int const plain = ::open(name, O_WRONLY);
+        require(::pwrite(plain, later.data(), later.size(), 300) == 1000, "pwrite");
+        ::close(plain);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    write_at_all(file, rank * region + 50'000, noise(1000, 4));
+    close_file(file);
+    require_part(read_file(name), 300, later, "what was written last");
+}
+
 /// What goes past the log must not be overtaken by what is drained in the background.
 void shared_pointer_while_draining()
 {
@@ -1073,6 +1101,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"no_directory", no_directory},
     {"full_stage", full_stage},
     {"full_while_draining", full_while_draining},
+    {"closed_beside_while_draining", closed_beside_while_draining},
     {"full_target", full_target},
 };
 
