@@ -55,6 +55,11 @@ engine::Transfer* Choice::find(Op op)
     return at == others_.end() ? nullptr : at->second.get();
 }
 
+bool Choice::is_direct(Op op)
+{
+    return !learns(op) && !leaves(op) && route_of(find(op)->plan(), op).way == plan::Way::direct;
+}
+
 Op Choice::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
 {
     auto const op = planned_.announce(mine, spoiled, otherwise);

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] bool learns(Op op) const { return learner(op).active() && !learner(op).settled(); }
     /// True if the next run in this direction is to be left to the MPI library.
     [[nodiscard]] bool leaves(Op op) const { return learner(op).active() && learner(op).way().is_left(); }
+    /// True if it is settled that every rank moves its own data in this direction.
+    [[nodiscard]] bool is_direct(Op op);
     /// Whether ran() needs the seconds of the next run.
     [[nodiscard]] bool listens(Op op) const { return learner(op).listens(); }
     /// A run took so long, the same on all ranks; none if nobody listens. Makes the plan of the next way. Collective.

@@ -262,6 +262,15 @@ Moved StepState::end_run()
     return {outcome.bytes, outcome.overlapped_bytes};
 }
 
+void StepState::moved_apart(Op op, engine::Times const& times, double seconds)
+{
+    engine::Transfer::Outcome outcome;
+    outcome.waiting = seconds - times.draining;
+    outcome.times = times;
+    (op == Op::write ? file_->account.write : file_->account.read).add(outcome, seconds);
+    choice_.took(op, seconds);
+}
+
 /// What all ranks have been through together, from when the last of them began, which is the least of their times.
 void StepState::learn_from(Op op)
 {

@@ -32,6 +32,8 @@ public:
     /// All ranks have just agreed to run this step in this direction, with input that is good: nothing need be said of
     /// it again. For the next run. Local; on all ranks.
     void agreed_on(Op all) { agreed_ = all; }
+    /// A run has come about without start(): every rank has moved its own data. Local.
+    void moved_apart(Op op, engine::Times const& times, double seconds);
     /// Forgets what was supplied. What was supplied counts for one run, whether that comes about or not.
     void forget();
     /// What was supplied for a run that never came, if so.

@@ -4,6 +4,7 @@
 
 #include "comm/team.hpp"
 #include "mpiio/environment.hpp"
+#include "mpiio/references.hpp"
 
 namespace tapioca::mpiio {
 
@@ -47,18 +48,21 @@ std::shared_ptr<Channels> Channels::of(MPI_Comm comm)
     if (auto channels = kept_with(comm)) return channels;
 
     // With one thread, communicators of the same ranks may share; and the ones that never go away keep what they have.
-    bool const one_each = comm::unite(comm, comm::threads_may_call() ? 1 : 0, opening) != 0;
+    enum : unsigned { threads = 1, no_asides = 2 };
+    auto const mine = (comm::threads_may_call() ? threads : 0U) | (may_begin_accesses() ? 0U : no_asides);
+    auto const all = comm::unite(comm, mine, opening);
+    bool const one_each = (all & threads) != 0;
     auto const permanent = one_each ? MPI_COMM_NULL : comm::permanent(comm);
     auto channels = permanent == MPI_COMM_NULL ? nullptr : kept_with(permanent);
     if (!channels) {
-        channels.reset(new Channels(comm, one_each));
+        channels.reset(new Channels(comm, one_each, (all & no_asides) != 0));
         if (permanent != MPI_COMM_NULL && permanent != comm) comm::attach(permanent, key(), channels);
     }
     comm::attach(comm, key(), channels);
     return channels;
 }
 
-Channels::Channels(MPI_Comm comm, bool one_each) : one_each_(one_each)
+Channels::Channels(MPI_Comm comm, bool one_each, bool no_asides) : one_each_(one_each), no_asides_(no_asides)
 {
     if (!one_each_) ranks_.emplace(comm, opening);
 }

@@ -73,8 +73,9 @@ public:
     /// MPI_THREAD_MULTIPLE collective over it: one small reduction. Else local.
     [[nodiscard]] std::shared_ptr<Channel> take(MPI_Comm comm);
     /// One for the accesses of such a file that the engine does beside the program, if no rank refuses: with a
-    /// communicator, a session and the machine known. Null if the ranks are on several nodes, there is one only, or too
-    /// many are taken. Collective over `comm`: one small reduction, where it can be had at all.
+    /// communicator, a session and the machine known. Null if the program has no use for it, if the ranks are on
+    /// several nodes, there is one only, or too many are taken. Collective over `comm`: one small reduction, where it
+    /// can be had at all.
     [[nodiscard]] std::shared_ptr<Channel> take_aside(MPI_Comm comm, bool refused);
     /// Gives the channel its communicator. Collective over the ranks.
     void connect(Channel& channel) const;
@@ -83,7 +84,7 @@ public:
     void keep(std::shared_ptr<comm::Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
 
 private:
-    Channels(MPI_Comm comm, bool one_each);
+    Channels(MPI_Comm comm, bool one_each, bool no_asides);
 
     static constexpr std::size_t most = 16;
 
@@ -93,7 +94,7 @@ private:
     std::optional<comm::Ranks> ranks_;  ///< if the channel gets its communicator later
     std::array<std::shared_ptr<Channel>, most> channels_;
     static constexpr std::size_t most_asides = 8;
-    bool no_asides_ = false;
+    bool no_asides_;
     std::array<std::shared_ptr<Channel>, most_asides> asides_;
 };
 

@@ -20,6 +20,7 @@ struct Steps::Decision {
     bool give_up = false;              ///< the ranks have opened different files, or none
     bool empty = false;                ///< nobody moves anything
     bool may_be_left = false;          ///< the MPI library is known to write such data rightly
+    bool ahead = false;                ///< every rank has done its part by now
     std::optional<std::size_t> known;  ///< a plan that fits
     std::int64_t shift = 0;            ///< by which the plan is to be moved
 };
@@ -79,7 +80,15 @@ Attempt Steps::serve(Request const& request)
 
 Attempt Steps::serve(Request const& request, Part const& part)
 {
-    auto const decision = decide(part);
+    bool const ahead =
+        !program_.has_new_hints && identified_ && ahead_.go(*program_.channel, *file_, conditions_, request, part);
+    auto const decision = decide(part, ahead);
+    if (decision.ahead) {
+        auto const bytes = ahead_.arrived(request, part, *program_.channel->known[*decision.known].step);
+        if (request.direction == Direction::read) part.unpack(request, bytes);
+        return {{true, MPI_SUCCESS, bytes}};
+    }
+    ahead_.in_vain();
     if (decision.reopen) return {.next = Attempt::Next::reopen};
     if (decision.give_up) return {.next = Attempt::Next::give_up, .why = gone};
     if (!decision.served) {
@@ -116,17 +125,18 @@ bool Steps::identify(std::int64_t& value)
 }
 
 /// One reduction over all ranks. Collective.
-Steps::Decision Steps::decide(Part const& part)
+Steps::Decision Steps::decide(Part const& part, bool ahead)
 {
     // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
     // hints are the old ones, the file that it has opened, how long the access before took (negated), whether the MPI
-    // library is to be trusted with this one and, for every known plan, the shift that makes it fit, both as they are
-    // and negated: if these agree, so do all ranks.
+    // library is to be trusted with this one, whether it has done its part and, for every known plan, the shift that
+    // makes it fit, both as they are and negated: if these agree, so do all ranks.
     constexpr std::size_t hints = 2;
     constexpr std::size_t file = 3;
     constexpr std::size_t time = 5;
     constexpr std::size_t trust = 6;
-    constexpr std::size_t plans = 7;
+    constexpr std::size_t done = 7;
+    constexpr std::size_t plans = 8;
     auto const& known = program_.channel->known;
     std::array<std::int64_t, plans + 2 * Channel::most_known> values;
     values.fill(no_match);
@@ -136,6 +146,7 @@ Steps::Decision Steps::decide(Part const& part)
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
     values[trust] = part.bytes == 0 || (program_.view.is_simple() && part.in_one_piece()) ? 1 : 0;
+    values[done] = ahead ? 1 : 0;
     auto const& last = program_.channel->last;
     values[time] = last ? -static_cast<std::int64_t>(last->seconds().value_or(0) * 1e9) : 0;
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -161,6 +172,7 @@ Steps::Decision Steps::decide(Part const& part)
         decision.known = i;
         decision.shift = values[plans + 2 * i];
     }
+    decision.ahead = decision.served && !decision.empty && decision.known && values[done] == 1;
     return decision;
 }
 
@@ -230,6 +242,7 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
         auto const moved = step.wait();
         if (last) last->end();
         outcome.bytes = static_cast<std::int64_t>(moved.bytes);
+        ahead_.ran(request.direction, place);
     } catch (Error const& error) {
         program_.channel->last.reset();
         if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "declared/file_state.hpp"
+#include "mpiio/ahead.hpp"
 #include "mpiio/part.hpp"
 
 namespace tapioca::mpiio {
@@ -45,7 +46,7 @@ private:
     struct Decision;
 
     [[nodiscard]] std::int64_t identity() const;
-    Decision decide(Part const& part);
+    Decision decide(Part const& part, bool ahead);
     std::size_t declare(Part const& part);
     void learn(std::int64_t nanoseconds);
     [[nodiscard]] bool leave(Request const& request, Decision const& decision);
@@ -55,6 +56,7 @@ private:
     std::shared_ptr<declared::FileState> file_;  ///< null if it is not open
     bool identified_ = false;                    ///< all ranks have opened the same file
     std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings
+    Ahead ahead_;
 };
 
 }  // namespace tapioca::mpiio

@@ -2,6 +2,7 @@
 #include "pattern/typemap.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "pattern/node.hpp"
 
@@ -39,6 +40,17 @@ Handle node_of_list(Entries entries)
     node->blocks = static_cast<std::int64_t>(entries.size());
     node->entries = std::move(entries);
     return node;
+}
+
+/// Blocks of as many bytes as basic datatypes have, which every access asks for.
+using Elements = std::array<Handle, 17>;
+
+Elements elements_of_all_sizes()
+{
+    Elements elements;
+    for (std::size_t size = 1; size < elements.size(); ++size)
+        elements[size] = node_of_list({{0, static_cast<std::int64_t>(size), 0}});
+    return elements;
 }
 
 Handle node_of_loop(std::int64_t count, std::int64_t step, Handle body)
@@ -179,7 +191,10 @@ Typemap::Typemap(std::shared_ptr<Node const> root, std::int64_t origin) : root_(
 
 Typemap Typemap::block(std::int64_t length)
 {
-    return length <= 0 ? Typemap() : Typemap(node_of_list({{0, length, 0}}), 0);
+    if (length <= 0) return {};
+    static auto const& elements = *new Elements(elements_of_all_sizes());  // never destroyed: used from atexit, too
+    auto const size = static_cast<std::size_t>(length);
+    return Typemap(size < elements.size() ? elements[size] : node_of_list({{0, length, 0}}), 0);
 }
 
 Typemap Typemap::loop(std::int64_t count, std::int64_t step, Typemap const& map)
