@@ -24,11 +24,29 @@ double median(std::vector<double> const& values, std::size_t first, std::size_t 
     return spread.median();
 }
 
-/// Seconds of `better` over those of `taken` in the odd repetitions; of the only one, if there is no second.
+/// The first of the odd repetitions; the only one, if there is no second.
+std::size_t first_to_compare(std::vector<double> const& values)
+{
+    return values.size() > 1 ? 1 : 0;
+}
+
+/// Seconds of `better` over those of `taken` in the odd repetitions.
 double ratio(std::vector<double> const& better, std::vector<double> const& taken)
 {
-    std::size_t const first = taken.size() > 1 ? 1 : 0;
+    auto const first = first_to_compare(taken);
     return median(better, first, 2) / median(taken, first, 2);
+}
+
+/// How often a repetition of `better` took less than one of `taken`, of all pairs of odd ones: 0.5 where they do not
+/// differ, 1 where they do not overlap.
+double certainty(std::vector<double> const& better, std::vector<double> const& taken)
+{
+    auto const first = first_to_compare(taken);
+    int less = 0;
+    int pairs = 0;
+    for (auto i = first; i < better.size(); i += 2)
+        for (auto j = first; j < taken.size(); j += 2, ++pairs) less += better[i] < taken[j] ? 1 : 0;
+    return pairs > 0 ? static_cast<double>(less) / pairs : 0;
 }
 
 class WaysBench {
@@ -84,12 +102,20 @@ private:
         look_at_plan(outcome);
         auto const method = interface == "declared" ? "tapioca" : "collective-dropin";
         auto const source = op == "read" ? prepare() : std::string();
+        struct Turn {
+            std::string method;
+            Settings settings;
+            std::vector<double>* seconds;
+        };
+        std::vector<Turn> turns = {{method, {{"learn", "off"}}, &outcome.default_s},
+                                   {method, {{"learn", "on"}}, &outcome.learnt_s}};
+        for (auto& way : outcome.ways)
+            turns.push_back({way.predicted_s ? method : "collective", way.settings, &way.seconds});
         for (int repetition = 0; repetition < setup_.repetitions; ++repetition) {
             tell(fmt::format("{} {}", op, interface), repetition);
-            for (auto& way : outcome.ways)
-                way.seconds.push_back(step(way.predicted_s ? method : "collective", way.settings, source, outcome));
-            outcome.default_s.push_back(step(method, {{"learn", "off"}}, source, outcome));
-            outcome.learnt_s.push_back(step(method, {{"learn", "on"}}, source, outcome));
+            for (auto& [by, settings, seconds] : turns) seconds->push_back(step(by, settings, source, outcome));
+            // What comes before and after may matter, such as what is still to be written to disk.
+            std::rotate(turns.begin(), turns.begin() + 1, turns.end());
         }
         if (rank_ == 0 && !source.empty()) ::unlink(source.c_str());
         return outcome;
@@ -254,6 +280,16 @@ double WaysOutcome::regret() const
 double WaysOutcome::regret_after_learning() const
 {
     return ratio(ways[best()].seconds, learnt_s);
+}
+
+double WaysOutcome::certainty() const
+{
+    return ways[best()].name == chosen ? 0.5 : bench::certainty(ways[best()].seconds, default_s);
+}
+
+double WaysOutcome::certainty_after_learning() const
+{
+    return bench::certainty(ways[best()].seconds, learnt_s);
 }
 
 std::vector<WaysOutcome> measure_ways(MPI_Comm comm, Workload workload, Setup const& setup)

@@ -35,6 +35,10 @@ struct WaysOutcome {
     [[nodiscard]] double regret() const;
     /// The same, after some steps.
     [[nodiscard]] double regret_after_learning() const;
+    /// How often, of all pairs of odd repetitions, the best way was really the faster one: 0.5 where it was by chance,
+    /// 1 where it always was.
+    [[nodiscard]] double certainty() const;
+    [[nodiscard]] double certainty_after_learning() const;
 };
 
 /// Collective over `comm`; the outcomes are complete on rank 0. One for each direction and interface.

@@ -50,8 +50,9 @@ std::string table(WaysOutcome const& outcome)
     }
     text += row(outcome, "by default", {}, outcome.default_s, "");
     text += row(outcome, "learning, later steps", {}, outcome.learnt_s, "");
-    text += fmt::format("  regret {:.2f}, after learning {:.2f}{}\n", outcome.regret(), outcome.regret_after_learning(),
-                        outcome.verified ? "" : "  WRONG DATA");
+    text += fmt::format("  regret {:.2f} (certainty {:.2f}), after learning {:.2f} (certainty {:.2f}){}\n",
+                        outcome.regret(), outcome.certainty(), outcome.regret_after_learning(),
+                        outcome.certainty_after_learning(), outcome.verified ? "" : "  WRONG DATA");
     return text;
 }
 
@@ -90,6 +91,8 @@ std::string to_json(std::vector<WaysOutcome> const& outcomes)
                          {"best", outcome.ways[outcome.best()].name},
                          {"regret", outcome.regret()},
                          {"regret_after_learning", outcome.regret_after_learning()},
+                         {"certainty", outcome.certainty()},
+                         {"certainty_after_learning", outcome.certainty_after_learning()},
                          {"ways", std::move(ways)},
                          {"default_s", outcome.default_s},
                          {"learnt_s", outcome.learnt_s},

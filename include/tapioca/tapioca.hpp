@@ -129,7 +129,8 @@ public:
     }
 
     /// Moves all variables. Collective; the buffers may be reused when it returns. Written data is
-    /// in the file, and durable after File::sync(). Equal to start() and wait().
+    /// in the file, and durable after File::sync(). Does what start() and wait() do: of one run, all ranks call
+    /// either this or those.
     Moved finish();
     /// Begins to move the variables and returns without waiting for the file. Collective.
     void start();

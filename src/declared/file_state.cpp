@@ -150,7 +150,7 @@ void FileState::read_learnt()
     if (session->team().rank() == 0) {
         auto found = machine::read_learnt(*kept_in);
         auto const parsed = found.and_then([](auto const& all) { return machine::Learnt::parse(all); });
-        keeps_learnt_ = parsed.has_value();
+        if (parsed) learnt_place_ = target::absolute(*kept_in);  // whatever directory the program goes to
         if (!parsed)
             core::warn(fmt::format("TAPIOCA_LEARN: {}: {}; nothing is read from it or written to it", *kept_in,
                                    parsed.error().text));
@@ -167,7 +167,7 @@ void FileState::note_learnt(Choice const& choice)
 {
     constexpr std::size_t most = 100;  // of the steps of a program that declares without end
     if (settings.options.report && predictions_.size() < most) choice.describe(predictions_);
-    if (keeps_learnt_) learnt_lines_ += choice.lines(learnt);
+    if (!learnt_place_.empty()) learnt_lines_ += choice.lines(learnt);
 }
 
 /// Into the account, predicted and measured seconds of every way that a step went; and into the file for later jobs.
@@ -184,7 +184,7 @@ void FileState::tell_what_was_learnt()
             nlohmann::ordered_json{{"op", (*worst)["op"]}, {"way", (*worst)["planned"]}, {"factor", error_of(*worst)}}
                 .dump());
     if (learnt_lines_.empty()) return;
-    auto const added = machine::add_learnt(*learnt_path(), learnt_lines_);
+    auto const added = machine::add_learnt(learnt_place_, learnt_lines_);
     if (!added) core::warn("TAPIOCA_LEARN: " + added.error().text);
 }
 

@@ -54,7 +54,7 @@ private:
     core::Status forgotten_;
     nlohmann::ordered_json predictions_ = nlohmann::ordered_json::array();  ///< of every step, for the report
     std::string learnt_lines_;                                              ///< to be added to the file, on rank 0
-    bool keeps_learnt_ = false;                                             ///< that file is one
+    std::string learnt_place_;                                              ///< that file, if it is one, on rank 0
 };
 
 struct Opening {

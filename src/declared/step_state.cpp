@@ -258,7 +258,7 @@ Moved StepState::end_run()
     direction.add(outcome, inside_);
     file_->raise_if("finish", outcome.status);
     if (!in_background) choice_.took(outcome.op, inside_);
-    if (!past_the_log_ && !in_background) learn_from(outcome.op);
+    if (!past_the_log_) learn_from(outcome.op, in_background);
     return {outcome.bytes, outcome.overlapped_bytes};
 }
 
@@ -271,14 +271,15 @@ void StepState::moved_apart(Op op, engine::Times const& times, double seconds)
     choice_.took(op, seconds);
 }
 
-/// What all ranks have been through together, from when the last of them began, which is the least of their times.
-void StepState::learn_from(Op op)
+/// What all ranks have been through together, from when the last of them began, which is the least of their times. Of a
+/// run in the background nothing is learnt: it took as long as the program computed.
+void StepState::learn_from(Op op, bool in_background)
 {
     std::optional<double> seconds;
     if (choice_.listens(op)) {
-        std::array<std::int64_t, 1> nanoseconds = {static_cast<std::int64_t>(inside_ * 1e9)};
+        std::array<std::int64_t, 1> nanoseconds = {in_background ? 0 : static_cast<std::int64_t>(inside_ * 1e9)};
         if (!file_->session->agreement().least(nanoseconds)) return;
-        seconds = static_cast<double>(nanoseconds[0]) * 1e-9;
+        if (nanoseconds[0] > 0) seconds = static_cast<double>(nanoseconds[0]) * 1e-9;
     }
     choice_.ran(*file_, op, seconds);
 }

@@ -55,7 +55,7 @@ private:
     [[nodiscard]] Op staged_direction();
     void write_staged();
     void check_input();
-    void learn_from(Op op);
+    void learn_from(Op op, bool in_background);
     [[nodiscard]] pattern::Variables const& variables() const { return choice_.variables(); }
 
     std::shared_ptr<FileState> file_;

@@ -182,7 +182,11 @@ void Steps::learn(std::int64_t nanoseconds)
     auto const last = std::exchange(program_.channel->last, std::nullopt);
     if (!last || nanoseconds <= 0) return;
     auto& step = *program_.channel->known[last->place()].step;
-    step.choice().ran(step.file(), last->op(), static_cast<double>(nanoseconds) * 1e-9);
+    try {
+        step.choice().ran(step.file(), last->op(), static_cast<double>(nanoseconds) * 1e-9);
+    } catch (std::bad_alloc const&) {
+        file_->session->lose();  // the others wait for this rank's part in the next plan
+    }
 }
 
 /// Whether the MPI library is to do it, since it is faster or to find out. The same on all ranks.
@@ -247,6 +251,10 @@ Attempt Steps::run(Request const& request, Part const& part, Decision const& dec
         program_.channel->last.reset();
         if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};
         outcome.error = class_of(error);
+    } catch (std::bad_alloc const&) {
+        program_.channel->last.reset();
+        file_->session->lose();
+        return {.next = Attempt::Next::give_up, .why = "no memory for a plan"};
     }
     if (!writing) part.unpack(request, outcome.bytes);
     return {outcome};

@@ -1,4 +1,5 @@
 // Steps that run again and try other ways: the bytes are the same, whichever way they went.
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 
@@ -150,6 +151,62 @@ TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
     ASSERT_EQ(ways.size(), 1U) << second.dump(2);
     EXPECT_EQ(ways[0]["way"], first.at("predictions").at(0).at("kept")) << second.dump(2);
     EXPECT_EQ(ways[0]["runs"], 1) << second.dump(2);
+}
+
+TEST(Learning, SomeRunsMayBeInTheBackground)
+{
+    Scratch const scratch;
+    for (auto const* const wish : {"on", "always"}) {
+        Options options;
+        options.learn = wish;
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        auto step = file.declare(dealt(false));
+        for (int i = 0; i < 40; ++i) {
+            auto const data = stream(static_cast<std::uint64_t>(rank() + i), 60'000);
+            step.write(0, data);
+            if (i / 4 % 2 == 0) {
+                step.finish();
+            } else {
+                step.start();
+                step.wait();
+            }
+            std::vector<std::byte> back(60'000);
+            step.read(0, std::span(back));
+            step.finish();
+            EXPECT_EQ(back, data) << "step " << i;
+        }
+        file.close();
+    }
+}
+
+TEST(Learning, ARelativePathIsThatOfTheDirectoryInWhichTheFileWasOpened)
+{
+    if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
+    Scratch const scratch;
+    auto const before = std::filesystem::current_path();
+    std::filesystem::current_path(scratch.path(""));
+    std::string text;
+    for (int i = 0; i < 10 && text.empty(); ++i) {
+        Options options;
+        options.learn = "./learnt.txt";
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+        std::filesystem::current_path(before);
+        {
+            auto step = file.declare(dealt(false));
+            auto const data = stream(static_cast<std::uint64_t>(rank()), 60'000);
+            for (int run = 0; run < 400; ++run) {
+                step.write(0, data);
+                step.finish();
+            }
+        }
+        file.close();
+        MPI_Barrier(MPI_COMM_WORLD);
+        std::filesystem::current_path(scratch.path(""));
+        text = text_of("./learnt.txt");
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    std::filesystem::current_path(before);
+    EXPECT_TRUE(text.starts_with("tapioca learnt 1\n")) << text;
 }
 
 TEST(Learning, AForeignFileIsLeftAsItIs)
