@@ -11,6 +11,7 @@ namespace {
 
 // Costs inside a node, measured on a 16-core machine with 16 ranks (docs/design.md).
 constexpr double copy_bw = 4e9;         // one rank into or out of a shared buffer
+constexpr double copy_alone_bw = 10e9;  // the same while the others wait for it
 constexpr double piece_s = 8e-9;        // one small piece of such a copy
 constexpr double start_write_s = 8e-6;  // the first round's filling, beyond what any step costs
 constexpr double hand_over_s = 28e-6;   // from the last byte of a round that one rank fills to its writing
@@ -108,7 +109,9 @@ double aggregated_write_seconds(Job const& job, int writers)
     auto const load = load_of(job);
     auto const bytes = as_double(load.bytes);
     bool const dense = job.pattern.dense();
-    auto const drain_s = bytes / drain_bandwidth(job, writers) + drain_calls(job, writers);
+    // A writer does nothing else while it copies its own data.
+    auto const drain_s =
+        bytes / drain_bandwidth(job, writers) + drain_calls(job, writers) + as_double(load.most_bytes) / copy_alone_bw;
     // As many ranks copy at a time as have data in the rounds that are open.
     auto const together = ranks_in_a_round(job);
     auto const fill_s = bytes / (copy_bw * std::min<double>(together * writers, std::max(1, job.cores)));

@@ -1,10 +1,9 @@
 #include "machine/tier/free.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
+#include <initializer_list>
 #include <sstream>
-#include <vector>
 
 #include <fmt/core.h>
 #include <sys/statvfs.h>
@@ -13,21 +12,29 @@ namespace tapioca::machine {
 
 namespace {
 
-/// The number after `key` in lines such as "MemFree:  12 kB", "Node 0 MemFree: 12 kB" or "inactive_file 4096".
-std::optional<std::uint64_t> field(std::string const& file, std::string const& key)
+/// The number after `key` in a line such as "MemFree:  12 kB", "Node 0 MemFree: 12 kB" or "inactive_file 4096".
+std::optional<std::uint64_t> number_after(std::string const& key, std::string const& line)
 {
+    auto const at = line.find(key);
+    auto const end = at + key.size();
+    bool const whole = at != std::string::npos && (at == 0 || line[at - 1] == ' ') && end < line.size();
+    if (!whole || (line[end] != ' ' && line[end] != '\t')) return std::nullopt;
+    std::istringstream words(line.substr(end));
+    std::uint64_t number = 0;
+    std::string unit;
+    if (!(words >> number)) return std::nullopt;
+    return words >> unit && unit == "kB" ? number * 1024 : number;
+}
+
+/// The sum of the numbers after any of `keys` in a file; none if there is no such line.
+std::optional<std::uint64_t> fields(std::string const& file, std::initializer_list<std::string> keys)
+{
+    std::optional<std::uint64_t> sum;
     std::ifstream in(file);
-    for (std::string line; std::getline(in, line);) {
-        std::istringstream words(line);
-        for (std::string word; words >> word;) {
-            if (word != key) continue;
-            std::uint64_t number = 0;
-            std::string unit;
-            if (!(words >> number)) return std::nullopt;
-            return words >> unit && unit == "kB" ? number * 1024 : number;
-        }
-    }
-    return std::nullopt;
+    for (std::string line; std::getline(in, line);)
+        for (auto const& key : keys)
+            if (auto const number = number_after(key, line)) sum = sum.value_or(0) + *number;
+    return sum;
 }
 
 std::optional<std::uint64_t> number_in(std::string const& file)
@@ -44,13 +51,16 @@ constexpr CgroupFiles version1{"memory.limit_in_bytes", "memory.usage_in_bytes",
                                "total_active_file"};
 constexpr CgroupFiles version2{"memory.max", "memory.current", "inactive_file", "active_file"};
 
+/// Version 1 writes the largest number of whole pages where there is none.
+constexpr std::uint64_t no_limit = std::uint64_t{1} << 62;
+
 std::uint64_t free_in_cgroup(std::string const& directory, CgroupFiles const& files)
 {
     auto const limit = number_in(directory + '/' + files.limit);
+    if (!limit || *limit >= no_limit) return UINT64_MAX;
     auto const current = number_in(directory + '/' + files.current);
-    if (!limit || !current) return UINT64_MAX;
-    auto const stat = directory + "/memory.stat";
-    auto const cache = field(stat, files.inactive).value_or(0) + field(stat, files.active).value_or(0);
+    if (!current) return UINT64_MAX;
+    auto const cache = fields(directory + "/memory.stat", {files.inactive, files.active}).value_or(0);
     auto const used = *current - std::min(*current, cache);
     return *limit - std::min(*limit, used);
 }
@@ -71,7 +81,7 @@ std::uint64_t free_upwards(std::string const& mount, std::string path, CgroupFil
 
 std::uint64_t available_memory(std::string const& root)
 {
-    return field(root + "/proc/meminfo", "MemAvailable:").value_or(UINT64_MAX);
+    return fields(root + "/proc/meminfo", {"MemAvailable:"}).value_or(UINT64_MAX);
 }
 
 std::uint64_t cgroup_free_bytes(std::string const& root)
@@ -97,9 +107,8 @@ std::uint64_t cgroup_free_bytes(std::string const& root)
 std::optional<std::uint64_t> node_free_bytes(unsigned node, std::string const& root)
 {
     auto const file = fmt::format("{}/sys/devices/system/node/node{}/meminfo", root, node);
-    auto const free = field(file, "MemFree:");
-    if (!free) return std::nullopt;
-    return *free + field(file, "Inactive(file):").value_or(0) + field(file, "Active(file):").value_or(0);
+    if (!fields(file, {"MemFree:"})) return std::nullopt;
+    return fields(file, {"MemFree:", "Inactive(file):", "Active(file):"});
 }
 
 std::uint64_t directory_free_bytes(std::string const& directory)
