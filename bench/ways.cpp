@@ -147,7 +147,7 @@ private:
             auto& way = outcome.ways.emplace_back();
             way.name = one["way"];
             way.predicted_s = one["seconds"];
-            way.settings = {{"learn", "off"}, {"direct", aggregators == 0 ? "always" : "never"}};
+            way.settings = {{"learn", "off"}, {"leave", "0"}, {"direct", aggregators == 0 ? "always" : "never"}};
             if (aggregators == 0) continue;
             way.settings.emplace_back("nbaggr", std::to_string(aggregators));
             way.settings.emplace_back("nbaggr_read", std::to_string(aggregators));

@@ -45,6 +45,7 @@ struct Options {
     std::optional<std::uint64_t> stage_size;  ///< bytes of log a process may have; default: what the tier has
     /// Drop-in library: independent writes below so many bytes go to the file at once; default 64 KiB.
     std::optional<std::uint64_t> stage_through;
+    std::optional<std::uint64_t> leave;
     // what happens around it
     std::optional<std::string> learn;   ///< other ways are tried: `on`, `off` (default), `always`, a file
     std::optional<bool> devnull;        ///< gather, but do not write

@@ -51,6 +51,16 @@ private:
     std::optional<double> seconds_;
 };
 
+/// A communicator's first accesses. To set up the engine takes longer than a few small ones take in the MPI library:
+/// they are left there.
+struct First {
+    static constexpr int most = 3;  ///< that are left
+
+    bool over = false;  ///< the engine is worth it; the same on all ranks
+    int accesses = 0;   ///< so far; the same on all ranks
+    double bytes = 0;   ///< of this rank in them, with some for each piece
+};
+
 /// A communicator of ours and the plans that were made on it.
 struct Channel {
     static constexpr std::size_t most_known = 8;
@@ -60,6 +70,7 @@ struct Channel {
     std::vector<Known> known;                  ///< given back before the communicator
     std::size_t oldest = 0;
     std::optional<Timed> last;  ///< the access before, of which all ranks learn in the next one
+    First first;
 };
 
 class Channels {

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "comm/team.hpp"
+#include "core/units.hpp"
 #include "mpiio/account.hpp"
 #include "mpiio/environment.hpp"
 #include "mpiio/error_class.hpp"
@@ -16,6 +17,12 @@
 #include "stage/find.hpp"
 
 namespace tapioca::mpiio {
+
+namespace {
+
+constexpr std::uint64_t leave_by_default = core::MiB;
+
+}  // namespace
 
 Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode, MPI_Info info)
     : hints_(info), program_(Opened(file, comm, name, amode))
@@ -67,24 +74,42 @@ void Handle::start()
         tell_unstaged(opened());
 }
 
-/// Whether no rank wants the file left alone; asked once. Collective.
-bool Handle::agree_to_serve()
+/// Whether no rank wants the file left alone; asked once, and whether the engine is `worth` it on some rank until it is
+/// so. Collective.
+bool Handle::agree_to_serve(bool worth)
 {
-    if (agreed_) return program_.off.empty();
-    agreed_ = true;
-    enum : unsigned { refused = 1, staged = 2, wished = 4 };
+    auto& first = program_.channel->first;
+    if (agreed_ && (first.over || !program_.off.empty())) return program_.off.empty();
+    enum : unsigned { refused = 1, staged = 2, wished = 4, worth_it = 8 };
     unsigned all = 0;
+    if (worth) all |= worth_it;
     if (!refusal_.empty()) all |= refused;
-    if (hints_.has("tapioca_stage")) all |= wished;
+    if (hints_.has("tapioca_stage")) all |= wished | worth_it;
     if (has_log_beside()) all |= staged;
     channels_->connect(*program_.channel);
     all = comm::unite(program_.channel->comm.get(), all, "the other ranks' first access");
+    first.over = first.over || (all & worth_it) != 0;
+    if (std::exchange(agreed_, true)) return program_.off.empty();
     wished_ = (all & wished) != 0;
     if (all & refused)
         program_.off = refusal_.empty() ? "another rank's wish" : refusal_;
     else if (all & staged)
         program_.off = "staged through another handle";
     return program_.off.empty();
+}
+
+/// Whether the engine should be set up for this access and those before, of the same communicator: for much data, for
+/// many accesses, and for what MPI libraries get wrong. Local.
+bool Handle::is_worth_it(Request const& request)
+{
+    constexpr double bytes_a_piece = 256;  // that MPI libraries move in the time that one costs them
+    auto& first = program_.channel->first;
+    if (first.over || ++first.accesses > First::most) return true;
+    auto const settings = hints_.settings();
+    auto const part = look_at(program_, request);
+    first.bytes += static_cast<double>(part.bytes) + bytes_a_piece * static_cast<double>(part.access.shape.pieces());
+    auto const enough = settings ? settings->options.leave.value_or(leave_by_default) : 0;
+    return first.bytes >= static_cast<double>(enough) || !is_simple(program_, part);
 }
 
 /// Opens the file for the engine on all ranks, the same that the MPI library has open, or gives it up. Collective.
@@ -136,8 +161,13 @@ Outcome Handle::serve(Request const& request)
         switch (next) {
         case Attempt::Next::nothing: break;
         case Attempt::Next::open:
-            if (agree_to_serve()) open_engine();
-            continue;
+            if (!agree_to_serve(is_worth_it(request))) continue;
+            if (program_.channel->first.over) {
+                open_engine();
+                continue;
+            }
+            calls().passed(request.call, "little data so far, which the engine is not set up for");
+            break;
         case Attempt::Next::reopen: close_engine(); continue;
         case Attempt::Next::give_up: give_up(why); calls().passed(request.call, why);
         }
@@ -204,9 +234,8 @@ void Handle::set_info(MPI_Info info)
 
 void Handle::add_hints(MPI_Info info) const
 {
-    bool const serves = program_.off.empty() && refusal_.empty();
-    PMPI_Info_set(info, "tapioca", serves ? "true" : "false");
-    if (serves) hints_.describe(info);
+    for (auto const& [name, value] : hints_.shown(program_.off.empty() && refusal_.empty()))
+        PMPI_Info_set(info, name.c_str(), value.c_str());
 }
 
 /// What the engine did beside the program is part of the file's account. Collective.

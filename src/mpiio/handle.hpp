@@ -84,7 +84,8 @@ private:
     [[nodiscard]] Service const& service() const { return has_log() ? static_cast<Service const&>(staged_) : plain_; }
     [[nodiscard]] bool has_log_beside() const;
     void watch(char const* call);
-    [[nodiscard]] bool agree_to_serve();
+    [[nodiscard]] bool agree_to_serve(bool worth = true);
+    [[nodiscard]] bool is_worth_it(Request const& request);
     void open_engine();
     void close_engine();
     void give_up(std::string const& why);

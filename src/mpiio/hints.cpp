@@ -1,5 +1,6 @@
 #include "mpiio/hints.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -20,11 +21,16 @@ Hints::~Hints()
 
 bool Hints::add(MPI_Info info)
 {
+    auto pairs = comm::pairs_of(info);
+    std::erase_if(pairs, [](Pair const& pair) { return !pair.first.starts_with("tapioca"); });
+    if (pairs.empty()) return false;
+    auto known = comm::pairs_of(info_);
+    for (auto& pair : shown(!refuse())) known.push_back(std::move(pair));
     bool any = false;
-    for (auto const& [name, value] : comm::pairs_of(info)) {
-        if (!name.starts_with("tapioca")) continue;
+    for (auto const& pair : pairs) {
+        if (std::find(known.begin(), known.end(), pair) != known.end()) continue;
         if (info_ == MPI_INFO_NULL) PMPI_Info_create(&info_);
-        PMPI_Info_set(info_, name.c_str(), value.c_str());
+        PMPI_Info_set(info_, pair.first.c_str(), pair.second.c_str());
         any = true;
     }
     return any;
@@ -55,13 +61,15 @@ core::Result<settings::Settings> Hints::settings() const
     return settings::resolve({}, comm::pairs_of(info_), settings::read_environment());
 }
 
-void Hints::describe(MPI_Info info) const
+std::vector<Hints::Pair> Hints::shown(bool serves) const
 {
+    std::vector<Pair> pairs = {{"tapioca", serves ? "true" : "false"}};
     auto const in_force = settings();
-    if (!in_force) return;
+    if (!serves || !in_force) return pairs;
     // Programs open other handles with this. The stage would be their wish there, even if it is the environment's.
     for (auto const& [name, value, origin] : in_force->lines())
-        if (name != "stage" || has("tapioca_stage")) PMPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
+        if (name != "stage" || has("tapioca_stage")) pairs.emplace_back("tapioca_" + name, value);
+    return pairs;
 }
 
 }  // namespace tapioca::mpiio

@@ -3,6 +3,10 @@
 
 #include <mpi.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/result.hpp"
 #include "settings/settings.hpp"
 
@@ -16,7 +20,10 @@ public:
     Hints& operator=(Hints const&) = delete;
     ~Hints();
 
-    /// Takes over those for this library. True if there are any.
+    using Pair = std::pair<std::string, std::string>;
+
+    /// Takes over those for this library. True if any of them is new: programs hand back what they were shown, HDF5
+    /// with every access.
     bool add(MPI_Info info);
     [[nodiscard]] MPI_Info get() const { return info_; }
     [[nodiscard]] bool has(char const* name) const;
@@ -24,8 +31,9 @@ public:
     [[nodiscard]] bool refuse() const;
     /// The settings in force, of the environment and of these.
     [[nodiscard]] core::Result<settings::Settings> settings() const;
-    /// Adds the settings in force to what the MPI library says.
-    void describe(MPI_Info info) const;
+    /// What MPI_File_get_info tells beside the MPI library's own: whether the file is served and, if so, the settings
+    /// in force.
+    [[nodiscard]] std::vector<Pair> shown(bool serves) const;
 
 private:
     MPI_Info info_ = MPI_INFO_NULL;

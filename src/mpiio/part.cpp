@@ -102,6 +102,11 @@ try {
     return part;
 }
 
+bool is_simple(ProgramFile const& program, Part const& part)
+{
+    return part.bytes == 0 || (program.view.is_simple() && part.in_one_piece());
+}
+
 void move_pointer(ProgramFile const& program, Request const& request, Part const& part)
 {
     if (request.offset || part.bytes == 0) return;

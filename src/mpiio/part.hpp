@@ -38,6 +38,9 @@ struct Part {
 /// This rank's part in a request. Whatever is wrong with the arguments is left for the MPI library to say. Local.
 Part look_at(ProgramFile const& program, Request const& request);
 
+/// Whether MPI libraries are known to move such a part rightly. Local.
+bool is_simple(ProgramFile const& program, Part const& part);
+
 /// A request has been served: moves the individual pointer, if it was at that. Local.
 void move_pointer(ProgramFile const& program, Request const& request, Part const& part);
 

@@ -145,7 +145,7 @@ Steps::Decision Steps::decide(Part const& part, bool ahead)
     values[hints] = program_.has_new_hints ? 0 : 1;
     values[file] = identified_ ? 0 : identity();
     values[file + 1] = -values[file];
-    values[trust] = part.bytes == 0 || (program_.view.is_simple() && part.in_one_piece()) ? 1 : 0;
+    values[trust] = is_simple(program_, part) ? 1 : 0;
     values[done] = ahead ? 1 : 0;
     auto const& last = program_.channel->last;
     values[time] = last ? -static_cast<std::int64_t>(last->seconds().value_or(0) * 1e9) : 0;

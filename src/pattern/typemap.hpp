@@ -84,6 +84,8 @@ struct Shape {
     std::int64_t extent = 0;
     std::int64_t phase = 0;  ///< first byte within its tile; 0 where the view is contiguous
     std::int64_t bytes = 0;
+    /// Contiguous stretches that it is made of, about.
+    [[nodiscard]] std::int64_t pieces() const;
     friend bool operator==(Shape const&, Shape const&) = default;
 };
 struct Access {

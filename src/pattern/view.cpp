@@ -19,6 +19,15 @@ std::int64_t View::offset_of(std::int64_t position) const
     return displacement + position / bytes * extent + tile.origin() + tile.root()->offset_of(position % bytes);
 }
 
+std::int64_t Shape::pieces() const
+{
+    auto const size = tile.bytes();
+    if (bytes == 0 || size == 0) return 0;
+    if (tile.contiguous() && extent == size) return 1;
+    auto const all = static_cast<Wide>(tile.blocks()) * bytes / size;
+    return static_cast<std::int64_t>(std::clamp<Wide>(all, 1, bytes));
+}
+
 core::Result<Access> access_of(View const& view, std::int64_t from, std::int64_t bytes)
 {
     if (bytes == 0) return Access{};

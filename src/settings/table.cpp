@@ -41,10 +41,10 @@ Text show_text(Options const& options)
 }
 
 template <auto member>
-bool parse_bytes(Row const&, Options& options, std::string const& text)
+bool parse_bytes(Row const& row, Options& options, std::string const& text)
 {
     auto const value = core::parse_bytes(text);
-    if (!value || *value == 0 || *value > INT64_MAX / 4) return false;
+    if (!value || *value < static_cast<std::uint64_t>(row.least) || *value > INT64_MAX / 4) return false;
     options.*member = value;
     return true;
 }
@@ -57,7 +57,16 @@ constexpr Row bytes(View name, View meaning, View otherwise)
             otherwise,
             parse_bytes<member>,
             show_number<member>,
-            "a positive number of bytes such as 4194304 or 4M"};
+            "a positive number of bytes such as 4194304 or 4M",
+            1};
+}
+
+/// Bytes, or none of them.
+constexpr Row may_be_0(Row row)
+{
+    row.least = 0;
+    row.expects = "a number of bytes such as 4194304 or 4M";
+    return row;
 }
 
 template <auto member>

@@ -96,7 +96,7 @@ for mpi in "${mpis[@]}"; do
         for scenario in $scenarios; do
             run "$mpi" "$scenario-$what" "" -- "$bin/fault_sweep" --scenario "$scenario" "${pick[@]}"
         done
-        gathered=(TAPIOCA_BUFFERSIZE=4096 TAPIOCA_NBAGGR=2 TAPIOCA_DIRECT=never RECOVER_TOOL="$bin/tapioca-recover")
+        gathered=(TAPIOCA_LEAVE=0 TAPIOCA_BUFFERSIZE=4096 TAPIOCA_NBAGGR=2 TAPIOCA_DIRECT=never RECOVER_TOOL="$bin/tapioca-recover")
         stage=TAPIOCA_STAGE=ssd:$scratch/$mpi-mpiio-staged-$what/sweep/stage
         for io in $([ "$mpi" = openmpi ] && echo ompio romio321 || echo romio); do
             run "$mpi" "mpiio-$io-$what" "$library" OMPI_MCA_io=$io "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"

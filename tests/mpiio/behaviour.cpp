@@ -614,6 +614,21 @@ void plain()
     require_interleaved("plain", 2);
 }
 
+/// Each rank its own block, as simple as can be: three writes and three reads, in turns.
+void blocks()
+{
+    auto file = open_file("blocks");
+    auto const bytes = each * static_cast<MPI_Offset>(sizeof(int));
+    for (int i = 0; i < 3; ++i) {
+        auto const data = mine(i);
+        right(MPI_File_write_at_all(file, rank * bytes, data.data(), each, MPI_INT, MPI_STATUS_IGNORE), "write_at_all");
+        std::vector<int> found(each);
+        right(MPI_File_read_at_all(file, rank * bytes, found.data(), each, MPI_INT, MPI_STATUS_IGNORE), "read_at_all");
+        require(found == data, "what was written is read");
+    }
+    close_file(file);
+}
+
 /// Hints may differ from rank to rank; files may be left alone by one rank.
 void differing_hints()
 {
@@ -636,6 +651,35 @@ void differing_hints()
     write_and_read(file);
     close_file(file);
     require_interleaved("left alone by one");
+}
+
+/// How often the library has opened a file of this name, by the report. On rank 0.
+std::size_t accounts_of(std::string const& name)
+{
+    std::ifstream report(std::getenv("TAPIOCA_REPORT"));
+    std::string const text{std::istreambuf_iterator<char>(report), {}};
+    auto const path = "/" + name + "\",";
+    std::size_t count = 0;
+    for (auto at = text.find(path); at != std::string::npos; at = text.find(path, at + 1)) ++count;
+    return count;
+}
+
+/// Programs hand back the hints that they are shown, HDF5 with every access: there is nothing new in them, and no
+/// reason to open the file again.
+void hints_handed_back()
+{
+    auto file = open_file("handed back");
+    for (int i = 0; i < 3; ++i) {
+        MPI_Info info = MPI_INFO_NULL;
+        right(MPI_File_get_info(file, &info), "get_info");
+        right(MPI_File_set_info(file, info), "set_info");
+        MPI_Info_free(&info);
+        view_interleaved(file);
+        write_and_read(file, i);
+    }
+    close_file(file);
+    require_interleaved("handed back", 2);
+    if (strict()) once([] { require(accounts_of("handed back") == 1, "the file was opened once"); });
 }
 
 /// A name with a prefix is that of a file without one for some MPIs, and of itself for others: never of a third.
@@ -830,10 +874,12 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"again_and_again", again_and_again},
     {"no_space_in_the_end", no_space_in_the_end},
     {"differing_hints", differing_hints},
+    {"hints_handed_back", hints_handed_back},
     {"prefix", prefix},
     {"at_exit", at_exit},
     {"never_closed", never_closed},
     {"plain", plain},
+    {"blocks", blocks},
     {"threads_with_own_communicators", threads_with_own_communicators},
     {"threads_on_one_communicator", threads_on_one_communicator},
     {"threads_on_self", threads_on_self},

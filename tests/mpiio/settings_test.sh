@@ -33,4 +33,14 @@ run TAPIOCA_BUFERSIZE=1M
 [ "$(grep -c '^tapioca:' out)" = 1 ] || fail "not one line about an unknown setting"
 grep -q 'TAPIOCA_BUFERSIZE: did you mean TAPIOCA_BUFFERSIZE?; files are left to the MPI library' out || fail "another line"
 [ ! -e report.json ] || fail "a bad setting does not turn it off"
+
+# Three writes and three reads of 3 ranks, in turns: the first three are left to the MPI library, or none.
+program=("${program[0]}" blocks)
+for leave in TAPIOCA_LEAVE=0 TAPIOCA_LEAVE=1; do
+    run $leave
+    account | grep -q '"call":"MPI_File_write_at_all","served":9,"passed_on":0' || fail "$leave leaves an access"
+done
+run -u TAPIOCA_LEAVE
+account | grep -q '"call":"MPI_File_write_at_all","served":3,"passed_on":6,"why":\["littledatasofar' || fail "the first are not left"
+account | grep -q '"call":"MPI_File_read_at_all","served":6,"passed_on":3' || fail "others than the first three are left"
 echo "settings_test: all as expected"

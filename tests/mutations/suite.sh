@@ -80,7 +80,7 @@ build() { # NAME...: what these need
 launch() { mpiexec.openmpi --oversubscribe --bind-to none -n "$1" "bin/$2" "${@:3}"; }
 sweep() { launch 4 fault_sweep "$@"; }
 sweep_dropin() {
-    TAPIOCA_BUFFERSIZE=${TAPIOCA_BUFFERSIZE:-4096} TAPIOCA_NBAGGR=2 TAPIOCA_DIRECT=never mpiexec.openmpi --oversubscribe --bind-to none \
+    TAPIOCA_LEAVE=0 TAPIOCA_BUFFERSIZE=${TAPIOCA_BUFFERSIZE:-4096} TAPIOCA_NBAGGR=2 TAPIOCA_DIRECT=never mpiexec.openmpi --oversubscribe --bind-to none \
         -x LD_PRELOAD="$PWD/lib/libtapioca_mpiio.so" -n 4 bin/fault_sweep_mpiio "$@"
 }
 ends_with() { # TEXT RANKS PROGRAM ARGUMENT...

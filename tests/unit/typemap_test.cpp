@@ -329,4 +329,20 @@ TEST(View, RefusesWhatLayoutsCannotHave)
 }
 
 }  // namespace
+TEST(Shape, HasAsManyPiecesAsTheViewIsCutInto)
+{
+    auto const pieces = [](View const& view, std::int64_t from, std::int64_t bytes) {
+        return access_of(view, from, bytes)->shape.pieces();
+    };
+    EXPECT_EQ(Shape{}.pieces(), 0);
+    EXPECT_EQ(pieces({}, 7, std::int64_t{1} << 40), 1);
+    View const vector{100, 64, Typemap::block(16)};  // 16 of every 64 bytes
+    EXPECT_EQ(pieces(vector, 0, 16), 1);
+    EXPECT_EQ(pieces(vector, 0, 160), 10);
+    View const rows{0, 4096, Typemap::loop(8, 512, Typemap::block(100))};
+    EXPECT_EQ(pieces(rows, 0, 800), 8);
+    EXPECT_EQ(pieces(rows, 0, 2400), 24);
+    EXPECT_EQ(pieces(rows, 3, 10), 1);
+}
+
 }  // namespace tapioca::pattern
