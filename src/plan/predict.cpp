@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/index.hpp"
+#include "core/units.hpp"
 
 namespace tapioca::plan {
 
@@ -16,6 +17,9 @@ constexpr double piece_s = 8e-9;        // one small piece of such a copy
 constexpr double start_write_s = 8e-6;  // the first round's filling, beyond what any step costs
 constexpr double hand_over_s = 28e-6;   // from the last byte of a round that one rank fills to its writing
 constexpr double start_read_s = 20e-6;
+constexpr double crowded_start_s = 60e-6;             // more, for each further rank a core that waits for a turn
+constexpr double gain_by_reserving = 1.35;            // of one writer whose rounds were allocated before
+constexpr std::uint64_t large_unit = 64 * core::KiB;  // writes that begin and end on these get the file's large pages
 
 using core::as_double;
 
@@ -61,7 +65,10 @@ double contended(Job const& job, std::uint64_t writers, double alone, double of_
 double drain_bandwidth(Job const& job, int writers)
 {
     auto const& s = job.storage;
-    if (!populates(job, writers)) return writers == 1 && job.pattern.dense() ? s.write_bw : s.contended_write_bw;
+    if (!populates(job, writers)) {
+        if (writers > 1 || !job.pattern.dense()) return s.contended_write_bw;
+        return s.reserve == machine::Reserve::allocate ? s.write_bw * gain_by_reserving : s.write_bw;
+    }
     // It takes cores; and more writers than the file system takes at a time hinder each other: 16 reach 0.7 of
     // what 6 do.
     auto const share = std::min<double>(writers, std::max(1, job.cores * 3 / 8)) / s.write_streams;
@@ -115,9 +122,10 @@ double aggregated_write_seconds(Job const& job, int writers)
     // As many ranks copy at a time as have data in the rounds that are open.
     auto const together = ranks_in_a_round(job);
     auto const fill_s = bytes / (copy_bw * std::min<double>(together * writers, std::max(1, job.cores)));
-    // Where ranks outnumber cores, those that copy take them from the writer.
-    auto const crowded_s = load.ranks > static_cast<std::uint64_t>(job.cores) ? bytes / copy_bw / job.cores : 0;
-    if (dense || together >= 2) return start_write_s + crowded_s + std::max({drain_s, fill_s, copy_seconds(job, load)});
+    auto const start_s = start_write_s + crowded_start_s * (crowding(job, load) - 1);
+    auto const cores_s = (drain_s + bytes / copy_alone_bw) / std::max(1, job.cores);  // for all that they do
+    auto const alone_s = together < 2 && writers == 1 ? bytes / copy_alone_bw : fill_s;
+    if (dense || together >= 2) return start_s + std::max({drain_s, alone_s, cores_s, copy_seconds(job, load)});
     // Rounds that one rank fills, far apart, take turns in one buffer: filling and draining do not overlap, but
     // for those of other writers.
     auto const one_by_one = (fill_s * writers + bytes / s.write_bw) / writers;
@@ -136,8 +144,10 @@ double direct_write_seconds(Job const& job)
 {
     auto const load = load_of(job);
     auto const& s = job.storage;
+    bool const small_pages = s.reserve == machine::Reserve::allocate && job.pattern.granule() < large_unit;
+    auto const alone_bw = small_pages ? std::min(s.write_bw, s.contended_write_bw) : s.write_bw;
     return as_double(load.pieces) * contended(job, load.ranks, s.call_s, s.contended_call_s) +
-           as_double(load.bytes) / contended(job, load.ranks, s.write_bw, s.contended_write_bw);
+           as_double(load.bytes) / contended(job, load.ranks, alone_bw, s.contended_write_bw);
 }
 
 double direct_read_seconds(Job const& job)
