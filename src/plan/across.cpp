@@ -185,6 +185,22 @@ Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
     return flow;
 }
 
+namespace {
+
+/// What links that switches share take for the data of all nodes; nothing where it is not known how many there are.
+double shared_links_seconds(Job const& job, Route const& route, std::vector<Weight> const& weights)
+{
+    if (!job.machine || !job.machine->topology->has_shared_links()) return 0;
+    std::vector<machine::Delivery> deliveries;
+    for (auto const& weight : weights)
+        for (auto p = weight.begin; p < weight.end; ++p)
+            deliveries.push_back({machine_node(job, index(weight.node)), machine_node(job, index(route.seats[p].node)),
+                                  as_double(weight.bytes_in(p))});
+    return job.machine->topology->shared_seconds(deliveries);
+}
+
+}  // namespace
+
 Flow placed_flow(Job const& job, Route const& route, std::vector<Weight> const& weights)
 {
     Flow flow;
@@ -194,7 +210,8 @@ Flow placed_flow(Job const& job, Route const& route, std::vector<Weight> const& 
         for (auto p = weight.begin; p < weight.end; ++p)
             flow.node_bytes[index(route.seats[p].node)] += as_double(weight.bytes_in(p));
     auto const& network = route.network;
-    flow.links_s = as_double(std::max(network.most_in_bytes, network.most_out_bytes)) / link_bandwidth(job);
+    flow.links_s = std::max(as_double(std::max(network.most_in_bytes, network.most_out_bytes)) / link_bandwidth(job),
+                            shared_links_seconds(job, route, weights));
     if (model_of(job) != Model::pipelined) return flow;  // the papers' costs rank places, and are no times
     std::vector<double> busy(index(job.nodes), 0);
     for (auto const& seat : route.seats) busy[index(seat.node)] += seat.cost.total_s;

@@ -17,6 +17,8 @@ Parts (default: all of them, about half an hour)
   ceph       and on CephFS (three servers in memory). For root only.
   topology   8x2 hosts behind two switches, trunk of 200 Mbit, three quarters of the data on one of them: HACC-IO, normal
              sizes, under Open MPI and MPICH; TAPIOCA's strategies in turn, with the same number of aggregators
+  predictions  8x1 and 4x2 hosts, and 8x1 behind two switches: `tapioca calibrate`, then predicted and measured seconds of
+             written and read steps, for each strategy. Where the cores are the limit and not the links, give a lower --link
 
 Options
   --bin DIR      where tapioca-bench is, built for Open MPI; nothing is installed or built then
@@ -29,7 +31,8 @@ Options
 
 The bars: 0.8 of what links allow, where 1 % of the data or more must cross; 0.97 of the better MPI-IO, and 3 times it at 64 B; on file systems 0.9 of the
 1 MiB rate and 1.0 of the better MPI-IO; TOPOLOGY_AWARE at most 1.3 times the bytes that must cross the trunk and, with
-the data on the last switch, 1.5 times sooner than RANK_ORDER, which takes the first hosts. Exit status: 0 if all are reached, 1 if not, 2 for bad arguments, 77 where
+the data on the last switch, 1.5 times sooner than RANK_ORDER, which takes the first hosts; predictions within 30 %, and strategies in
+the order that is predicted. Exit status: 0 if all are reached, 1 if not, 2 for bad arguments, 77 where
 hosts cannot be made.
 END
 }
@@ -47,12 +50,12 @@ parse() {
         --bin | --reps | --aggregators | --link | --bytes | --json)
             [ $# -gt 1 ] || fail 2 "$1 needs a value"
             printf -v "${1#--}" %s "$2"; shift ;;
-        links | gluster | moosefs | ceph | topology) parts+=("$1") ;;
-        *) fail 2 "$1: expected links, gluster, moosefs, ceph or topology; see --help" ;;
+        links | gluster | moosefs | ceph | topology | predictions) parts+=("$1") ;;
+        *) fail 2 "$1: expected links, gluster, moosefs, ceph, topology or predictions; see --help" ;;
         esac
         shift
     done
-    [ ${#parts[@]} -gt 0 ] || parts=(links gluster moosefs ceph topology)
+    [ ${#parts[@]} -gt 0 ] || parts=(links gluster moosefs ceph topology predictions)
     [[ $reps =~ ^[1-9][0-9]{0,2}$ ]] || fail 2 "--reps $reps: expected a number from 1 to 999"
     [[ $aggregators =~ ^[1-9][0-9]{0,2}$ ]] || fail 2 "--aggregators $aggregators: expected a number from 1 to 999"
     [[ $link =~ ^[1-9][0-9]*[kmg]bit$ ]] || fail 2 "--link $link: expected a rate such as 1gbit"
@@ -64,7 +67,7 @@ parse() {
 # Builds, unless --bin was given, and finds the two programs.
 prepare() {
     if [ -z "$bin" ]; then
-        local packages=(iproute2 util-linux) part
+        local packages=(iproute2 util-linux python3) part
         cd "$root"
         . tools/setup.sh
         for part in "${parts[@]}"; do
@@ -307,12 +310,17 @@ for part in "${parts[@]}"; do
     case $part in
     links) run_links || broken=1 ;;
     topology) run_topology || broken=1 ;;
+    predictions) ;;  # which prints as it goes
     *) run_fs "$part" || broken=1 ;;
     esac
 done
 { echo '['; cat "$work/json"; echo ']'; } >"$json"
 for part in "${parts[@]}"; do
-    if [ "$part" = topology ]; then report_topology || broken=1; else report "$part" || broken=1; fi
+    case $part in
+    topology) report_topology || broken=1 ;;
+    predictions) python3 "$here/predictions.py" "$cluster" "$bin" "$link" "$reps" || broken=1 ;;
+    *) report "$part" || broken=1 ;;
+    esac
 done
 echo
 echo "all figures: $json; $SECONDS s"

@@ -158,6 +158,31 @@ TEST(ByHand, HostsOnSlowLinks)
     same(remote.write_direct.storage_s, 32 * MiB / 3.3e9, "22: two writers a node, blocks of 4 KiB are nobody else's");
 }
 
+TEST(ByHand, TwoSwitchesShareATrunk)
+{
+    auto const hosts = [](char const* links) {
+        auto machine = machine::parse_platform(
+            fmt::format("[node]\ncores = 4\n[topology]\nkind = \"fat_tree\"\narity = [4, 2]\n"
+                        "[[topology.level]]\nlatency = \"50us\"\nbandwidth = \"1Gbit/s\"\n"
+                        "[[topology.level]]\nlatency = \"50us\"\nbandwidth = \"200Mbit/s\"\n{}"
+                        "[[tier]]\nname = \"dram\"\nlatency = \"100ns\"\nbandwidth = \"10GB/s\"\ncapacity = \"64GiB\"\n"
+                        "[storage]\ntype = \"tmpfs\"\n",
+                        links),
+            "two.toml");
+        EXPECT_TRUE(machine) << machine.error().text;
+        return std::move(*machine);
+    };
+    Options options;
+    options.nbaggr = 4;
+    options.strategy = "RANK_ORDER";  // all on the first switch
+    // Every node has 1/8 of every partition: of 128 MiB, half comes over the trunk of 25 MB/s.
+    auto const shared = foresee(hosts("links = 1\n"), 8, 1, "interleaved:4K,16M", options);
+    auto const many = foresee(hosts(""), 8, 1, "interleaved:4K,16M", options);
+    same(shared.write.links_s, 64 * MiB / 25e6, "23: the trunk that a switch's nodes share");
+    same(shared.read.links_s, 64 * MiB / 25e6, "24: and the other way");
+    EXPECT_LT(many.write.links_s, shared.write.links_s) << "as many links as the nodes need";
+}
+
 TEST(Across, GatewaysMakeTheOrderOfTheStrategies)
 {
     std::map<std::string, double> seconds;

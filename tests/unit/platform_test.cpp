@@ -239,8 +239,11 @@ TEST(Platform, TheLastLevelGivenHoldsForTheRest)
 {
     auto const tree =
         parsed(topology("kind = \"fat_tree\"\narity = [4, 2, 2]\n[[topology.level]]\nlatency = \"2us\"\n"
-                        "bandwidth = \"1GB/s\"\n[[topology.level]]\nlatency = \"3us\"\nbandwidth = 5e9"));
+                        "bandwidth = \"1GB/s\"\n[[topology.level]]\nlatency = \"3us\"\nbandwidth = 5e9\nlinks = 3"));
     ASSERT_EQ(tree.topology->levels().size(), 3U);
+    EXPECT_EQ(tree.topology->levels()[0].links, 0);
+    EXPECT_EQ(tree.topology->levels()[2].links, 3);
+    EXPECT_EQ(parsed(to_toml(tree)).topology->levels()[1].links, 3);
     EXPECT_EQ(tree.topology->levels()[2].name, "level 3");
     EXPECT_EQ(tree.topology->levels()[2].latency_s, 3e-6);
     EXPECT_EQ(tree.topology->nodes(), 16);
@@ -331,6 +334,8 @@ TEST(Platform, RefusesBadInputWithOneLineThatSaysWhere)
          "x.toml:4:10: topology.groups multiplies up to 8 nodes, topology.nodes is 7"},
         {topology("kind = \"fat_tree\""),
          "x.toml:1:1: topology.arity or topology.switches must be given, and not both"},
+        {topology("kind = \"fat_tree\"\narity = [4, 2]\n[[topology.level]]\nlinks = -1"),
+         "x.toml:5:9: topology.level.links must be a whole number from 0 to 1000000"},
         {topology("kind = \"fat_tree\"\nnodes = 9\narity = [4, 2]"),
          "x.toml:4:9: topology.arity multiplies up to 8 nodes, topology.nodes is 9"},
         {topology("kind = \"fat_tree\"\nswitches = [[0, 1], [1]]"), "x.toml:3:12: topology.switches has node 1 twice"},

@@ -328,6 +328,24 @@ TEST(Topology, TheNearestPlaceIsTheNearestOfAll)
         }
 }
 
+TEST(Topology, SwitchesShareTheirLinksToTheLevelAbove)
+{
+    auto levels = some_levels(2);
+    levels[1].bandwidth = 100;
+    std::vector<std::vector<int>> const switches = {{0, 0, 1, 1, 2, 2}, {0, 0, 0, 0, 0, 0}};
+    std::vector<Delivery> const deliveries = {{0, 1, 5000}, {0, 2, 300}, {1, 3, 100}, {2, 4, 50}, {5, 0, 700}};
+    auto const unknown = make_fat_tree(switches, levels);
+    EXPECT_FALSE(unknown->has_shared_links());
+    EXPECT_EQ(unknown->shared_seconds(deliveries), 0);
+    levels[1].links = 1;
+    auto const one = make_fat_tree(switches, levels);
+    EXPECT_TRUE(one->has_shared_links());
+    EXPECT_EQ(one->shared_seconds(deliveries), 7) << "into the first switch; what stays below it does not count";
+    levels[1].links = 2;
+    EXPECT_EQ(make_fat_tree(switches, levels)->shared_seconds(deliveries), 3.5);
+    EXPECT_EQ(make_torus({4, 4}, levels[1])->shared_seconds(deliveries), 0) << "a torus has no switches";
+}
+
 TEST(Topology, CostsOfAllNodesOfAllOfMiraAreQuick)
 {
     auto const mira = make_torus({8, 12, 16, 16, 2}, {"link", 1e-6, 1.8e9});

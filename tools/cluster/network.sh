@@ -4,7 +4,7 @@
 rate() { # 200mbit as platform files write it; 10 Gbit/s, about what a core can do, where nothing is shaped
     case $1 in
     none) echo 10Gbit/s ;;
-    *) echo "${1%?bit}$(tr kmg kMG <<<"${1: -4:1}")bit/s" ;;
+    *) echo "${1%?bit}$(tr kmg KMG <<<"${1: -4:1}")bit/s" ;;
     esac
 }
 
@@ -28,7 +28,7 @@ platform() { # these hosts as a platform file; latencies and the figures of the 
         printf 'kind = "fat_tree"\nswitches = [%s]\n' "$list"
     fi
     level link "$link"
-    [ "$switches" -eq 1 ] || level trunk "$trunk"
+    [ "$switches" -eq 1 ] || { level trunk "$trunk"; echo 'links = 1'; }
     cat <<END
 
 [[tier]]

@@ -27,9 +27,12 @@ std::string topology_text(Machine const& machine)
     auto const& topology = *machine.topology;
     auto text = fmt::format("\n[topology]\nkind = \"{}\"\nnodes = {}\n", topology.kind(), topology.nodes());
     text += topology.to_toml(machine.hosts);
-    for (auto const& level : topology.levels())
+    bool const shared = topology.has_shared_links();
+    for (auto const& level : topology.levels()) {
         text += fmt::format("\n[[topology.level]]\nname = {}\nlatency = {}\nbandwidth = {}\n", text_value(level.name),
                             latency_value(level.latency_s), bandwidth_value(level.bandwidth));
+        if (shared) text += fmt::format("links = {}\n", level.links);
+    }
     return text;
 }
 

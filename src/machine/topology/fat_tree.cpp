@@ -97,6 +97,11 @@ public:
         return result;
     }
 
+    [[nodiscard]] int switch_below(std::size_t level, int node) const override
+    {
+        return level == 0 ? -1 : switches_[level - 1][node];
+    }
+
     [[nodiscard]] std::string to_toml(std::vector<std::string> const& hosts) const override
     {
         std::vector<int> order;

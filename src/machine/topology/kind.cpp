@@ -20,10 +20,11 @@ std::vector<Level> read_levels(Section const& topology, std::vector<std::string>
         auto level = i < given.size() || given.empty() ? assumed_level(names[i]) : levels.back();
         level.name = names[i];
         if (i < given.size()) {
-            auto const& section = given[i].only({"name", "latency", "bandwidth"});
+            auto const& section = given[i].only({"name", "latency", "bandwidth", "links"});
             level.name = section.text("name").value_or(names[i]);
             level.latency_s = section.latency("latency").value_or(level.latency_s);
             level.bandwidth = section.bandwidth("bandwidth").value_or(level.bandwidth);
+            level.links = section.integer("links", 0, most_nodes).value_or(level.links);
             draft.assumed = draft.assumed || !section.has("latency") || !section.has("bandwidth");
         }
         levels.push_back(std::move(level));

@@ -14,11 +14,18 @@ struct Level {
     std::string name;
     double latency_s = 0;  ///< of one hop
     double bandwidth = 0;  ///< of one link, bytes per second
+    int links = 0;         ///< of a switch to the level above, for all below it; 0: as many as these need
 };
 
 /// A node with data for others.
 struct Source {
     int node = 0;
+    double bytes = 0;
+};
+
+/// Bytes on their way from one node to another.
+struct Delivery {
+    int from = 0, to = 0;
     double bytes = 0;
 };
 
@@ -60,6 +67,13 @@ public:
     /// product (but for `matrix`).
     [[nodiscard]] virtual std::vector<double> costs(std::span<Source const> sources,
                                                     std::span<Charge const> charges) const = 0;
+
+    /// The switch whose links of this level carry all that its nodes exchange with others; none: -1.
+    [[nodiscard]] virtual int switch_below(std::size_t /*level*/, int /*node*/) const { return -1; }
+    /// Whether it is known of any level how many links such a switch has.
+    [[nodiscard]] bool has_shared_links() const;
+    /// What the busiest of these takes for all deliveries, which go at the same time; 0 if none is known.
+    [[nodiscard]] double shared_seconds(std::span<Delivery const> deliveries) const;
 
     /// What says the same in the [topology] of a platform file: lines of keys beside those that all kinds have. `hosts`
     /// are the names of the nodes, if they have some.
