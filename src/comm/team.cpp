@@ -316,11 +316,10 @@ std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64
 {
     if (size_of(comm) == 1) return {0, mine};
     Waiting const waiting(others);
-    std::int64_t upto = 0;
-    MPI_Scan(&mine, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
-    std::int64_t total = 0;
-    MPI_Allreduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, comm);
-    return {upto - mine, total};
+    std::vector<std::int64_t> all(static_cast<std::size_t>(size_of(comm)));
+    MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm);
+    auto const before = std::accumulate(all.begin(), all.begin() + rank_in(comm), std::int64_t{0});
+    return {before, std::accumulate(all.begin() + rank_in(comm), all.end(), before)};
 }
 
 std::int64_t tell(MPI_Comm comm, std::int64_t number)
