@@ -25,17 +25,25 @@ constexpr double remote_call_s = 200e-6;
 /// Where nothing is known of the links, what crosses in large pieces is charged at the rate of the slowest that are
 /// about: large pieces lose little by going straight to the file, and very much by crossing slow links.
 constexpr double cautious_bandwidth = 125e6;
+constexpr double cautious_messages_s = 200e-6;  // of a gathered step, there and back
 constexpr std::uint64_t large_piece = 256 * core::KiB;
+constexpr std::uint64_t large_local_piece = 16 * core::KiB;  // of hosts on one machine, which have its file system
 
 int machine_node(Job const& job, std::size_t node)
 {
     return node < job.where.size() ? job.where[node] : static_cast<int>(node);
 }
 
+/// Whether the data that crosses links of which nothing is known is charged as if they were slow.
+bool is_cautious(Job const& job)
+{
+    auto const large = job.storage.remote ? large_piece : large_local_piece;
+    return !links_known(job) && job.pattern.bytes >= job.pattern.pieces * large;
+}
+
 double link_bandwidth(Job const& job)
 {
-    bool const large = job.pattern.bytes >= job.pattern.pieces * large_piece;
-    if (!links_known(job) && large) return cautious_bandwidth;
+    if (is_cautious(job)) return cautious_bandwidth;
     return job.machine ? job.machine->topology->levels().front().bandwidth : cautious_bandwidth;
 }
 
@@ -251,6 +259,7 @@ Prediction predict_aggregated(Job const& job, Flow const& flow, bool reading)
     Prediction result;
     auto const copies = copy_seconds(job, load);
     result.ranks_s = reading ? start_reading_s + copies : start_writing_s;
+    if (is_cautious(job)) result.ranks_s += cautious_messages_s;
     result.copies_s = reading ? 0 : copies;
     auto const volume = reading ? read_volume(job, flow.accessing) : as_double(job.pattern.bytes);
     auto const factor = volume / std::max(1.0, as_double(job.pattern.bytes));

@@ -221,9 +221,9 @@ TEST(Across, WhatIsChosenIsPredictedToBeTheFastest)
 
 TEST(Across, LargePiecesGoStraightWhereLinksAreOnlyAssumed)
 {
-    auto machine = eight_hosts("tmpfs");
-    machine.topology = machine.topology->with_levels({{"assumed", 1.5e-6, 12.5e9}});
-    auto const way = [&](std::string const& workload, bool assumed) {
+    auto const way = [&](std::string const& workload, bool assumed, char const* file_system = "tmpfs") {
+        auto machine = eight_hosts(file_system);
+        machine.topology = machine.topology->with_levels({{"assumed", 1.5e-6, 12.5e9}});
         machine.links_assumed = assumed;
         tools::Planner const planner(std::make_shared<machine::Machine const>(machine), 8, 1, *machine.storage,
                                      *workloads::from_text(workload, 8));
@@ -231,6 +231,8 @@ TEST(Across, LargePiecesGoStraightWhereLinksAreOnlyAssumed)
     };
     EXPECT_EQ(way("interleaved:1M,16M", true), Way::direct) << "as if by 1 Gbit/s";
     EXPECT_EQ(way("interleaved:1M,16M", false), Way::aggregated);
+    EXPECT_EQ(way("interleaved:64K,16M", true), Way::direct) << "large for hosts of one machine";
+    EXPECT_EQ(way("interleaved:64K,16M", true, "nfs"), Way::aggregated);
     EXPECT_EQ(way("interleaved:4K,16M", true), Way::aggregated) << "small ones lose too much";
     EXPECT_EQ(way("array1d:16M,uniform", true), Way::aggregated) << "hardly any crosses";
 }
