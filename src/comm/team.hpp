@@ -66,6 +66,8 @@ public:
     /// all ranks. Collective.
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
     void reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const;
+    /// The same of all ranks of `comm`. Collective over it.
+    static void reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine);
     /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;
     /// Sums over the ranks of this node. Collective over them.
@@ -92,7 +94,6 @@ public:
 private:
     void find_nodes();
     void join_leaders();
-    static void reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine);
 
     MPI_Comm all_ = MPI_COMM_NULL;
     MPI_Comm node_ = MPI_COMM_NULL;

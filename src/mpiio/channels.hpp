@@ -21,6 +21,7 @@
 #include "comm/lasting.hpp"
 #include "comm/watchdog.hpp"
 #include "declared/step_state.hpp"
+#include "mpiio/first.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
@@ -49,16 +50,6 @@ private:
     engine::Op op_;
     Clock::time_point start_ = Clock::now();
     std::optional<double> seconds_;
-};
-
-/// A communicator's first accesses. To set up the engine takes longer than a few small ones take in the MPI library:
-/// they are left there.
-struct First {
-    static constexpr int most = 3;  ///< that are left
-
-    bool over = false;  ///< the engine is worth it; the same on all ranks
-    int accesses = 0;   ///< so far; the same on all ranks
-    double bytes = 0;   ///< of this rank in them, with some for each piece
 };
 
 /// A communicator of ours and the plans that were made on it.

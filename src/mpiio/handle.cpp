@@ -74,21 +74,19 @@ void Handle::start()
         tell_unstaged(opened());
 }
 
-/// Whether no rank wants the file left alone; asked once, and whether the engine is `worth` it on some rank until it is
-/// so. Collective.
+/// Whether no rank wants the file left alone; asked once, and with every access until the engine is `worth` it to some
+/// rank. Collective.
 bool Handle::agree_to_serve(bool worth)
 {
     auto& first = program_.channel->first;
-    if (agreed_ && (first.over || !program_.off.empty())) return program_.off.empty();
-    enum : unsigned { refused = 1, staged = 2, wished = 4, worth_it = 8 };
+    if (agreed_ && (first.over() || !program_.off.empty())) return program_.off.empty();
+    enum : unsigned { refused = 1, staged = 2, wished = 4 };
     unsigned all = 0;
-    if (worth) all |= worth_it;
     if (!refusal_.empty()) all |= refused;
-    if (hints_.has("tapioca_stage")) all |= wished | worth_it;
+    if (hints_.has("tapioca_stage")) all |= wished;
     if (has_log_beside()) all |= staged;
     channels_->connect(*program_.channel);
-    all = comm::unite(program_.channel->comm.get(), all, "the other ranks' first access");
-    first.over = first.over || (all & worth_it) != 0;
+    all = first.unite(program_.channel->comm.get(), all, worth || (all & wished) != 0);
     if (std::exchange(agreed_, true)) return program_.off.empty();
     wished_ = (all & wished) != 0;
     if (all & refused)
@@ -98,18 +96,16 @@ bool Handle::agree_to_serve(bool worth)
     return program_.off.empty();
 }
 
-/// Whether the engine should be set up for this access and those before, of the same communicator: for much data, for
-/// many accesses, and for what MPI libraries get wrong. Local.
+/// Whether the engine should be set up for this access and those before. Where the settings ask for what only the
+/// engine does, it should. Local.
 bool Handle::is_worth_it(Request const& request)
 {
-    constexpr double bytes_a_piece = 256;  // that MPI libraries move in the time that one costs them
-    auto& first = program_.channel->first;
-    if (first.over || ++first.accesses > First::most) return true;
     auto const settings = hints_.settings();
-    auto const part = look_at(program_, request);
-    first.bytes += static_cast<double>(part.bytes) + bytes_a_piece * static_cast<double>(part.access.shape.pieces());
-    auto const enough = settings ? settings->options.leave.value_or(leave_by_default) : 0;
-    return first.bytes >= static_cast<double>(enough) || !is_simple(program_, part);
+    bool const asked = !settings || settings->options.check.value_or(false) ||
+                       settings->options.devnull.value_or(false) ||
+                       settings->options.direct.value_or(Direct::automatic) != Direct::automatic;
+    auto const enough = asked ? 0 : settings->options.leave.value_or(leave_by_default);
+    return program_.channel->first.is_worth_it(program_, request, enough);
 }
 
 /// Opens the file for the engine on all ranks, the same that the MPI library has open, or gives it up. Collective.
@@ -162,7 +158,7 @@ Outcome Handle::serve(Request const& request)
         case Attempt::Next::nothing: break;
         case Attempt::Next::open:
             if (!agree_to_serve(is_worth_it(request))) continue;
-            if (program_.channel->first.over) {
+            if (program_.channel->first.over()) {
                 open_engine();
                 continue;
             }

@@ -259,11 +259,11 @@ Prediction predict_aggregated(Job const& job, Flow const& flow, bool reading)
     Prediction result;
     auto const copies = copy_seconds(job, load);
     result.ranks_s = reading ? start_reading_s + copies : start_writing_s;
-    if (is_cautious(job)) result.ranks_s += cautious_messages_s;
     result.copies_s = reading ? 0 : copies;
     auto const volume = reading ? read_volume(job, flow.accessing) : as_double(job.pattern.bytes);
     auto const factor = volume / std::max(1.0, as_double(job.pattern.bytes));
     result.links_s = flow.links_s;
+    if (is_cautious(job)) result.links_s += cautious_messages_s;
     if (job.storage.remote) result.links_s = std::max(result.links_s, flow.most_bytes() * factor / link_bandwidth(job));
     result.passage = passage_of(job, flow, factor);
     result.gateways_s = result.passage.seconds;

@@ -23,8 +23,9 @@ BOXES = [
 
 
 def half(rate):
-    """A trunk has half of what a host's link has, in Mbit/s."""
-    return f"{max(1, int(rate[:-4]) * {'g': 1000, 'm': 1}.get(rate[-4], 0) // 2)}mbit"
+    """A trunk has half of what a host's link has."""
+    kbit = int(rate[:-4]) * {"g": 10**6, "m": 1000, "k": 1}[rate[-4]] // 2
+    return f"{kbit // 1000}mbit" if kbit % 1000 == 0 else f"{kbit}kbit"
 
 
 def run(cluster, shape, options, command):

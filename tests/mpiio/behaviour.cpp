@@ -629,6 +629,32 @@ void blocks()
     close_file(file);
 }
 
+/// The last rank's block is half beyond the end of the file, and nothing was accessed before.
+void end_of_file()
+{
+    once([] {
+        std::ofstream out("short");
+        for (int of = 0; of < ranks; ++of) {
+            auto const data = numbers(of * 1'000'000);
+            auto const count = of < ranks - 1 ? each : each / 2;
+            out.write(reinterpret_cast<char const*>(data.data()), count * static_cast<std::streamsize>(sizeof(int)));
+        }
+    });
+    MPI_File file = MPI_FILE_NULL;
+    right(MPI_File_open(MPI_COMM_WORLD, "short", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), "open");
+    auto const wanted = rank < ranks - 1 ? each : each / 2;
+    std::vector<int> found(each, -1);
+    MPI_Status status;
+    right(MPI_File_read_at_all(file, rank * each * static_cast<MPI_Offset>(sizeof(int)), found.data(), each, MPI_INT,
+                               &status),
+          "read_at_all");
+    close_file(file);
+    auto data = mine();
+    std::fill(data.begin() + wanted, data.end(), -1);
+    require(!strict() || count_of(status) == wanted, "the count of a read across the end");
+    require(strict() ? found == data : std::equal(data.begin(), data.begin() + wanted, found.begin()), "what was read");
+}
+
 /// Hints may differ from rank to rank; files may be left alone by one rank.
 void differing_hints()
 {
@@ -880,6 +906,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"never_closed", never_closed},
     {"plain", plain},
     {"blocks", blocks},
+    {"end_of_file", end_of_file},
     {"threads_with_own_communicators", threads_with_own_communicators},
     {"threads_on_one_communicator", threads_on_one_communicator},
     {"threads_on_self", threads_on_self},

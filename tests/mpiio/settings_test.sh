@@ -43,4 +43,10 @@ done
 run -u TAPIOCA_LEAVE
 account | grep -q '"call":"MPI_File_write_at_all","served":3,"passed_on":6,"why":\["littledatasofar' || fail "the first are not left"
 account | grep -q '"call":"MPI_File_read_at_all","served":6,"passed_on":3' || fail "others than the first three are left"
+# What MPI libraries get wrong is not left to them, though it comes first.
+for behaviour in holes end_of_file; do
+    program=("${program[0]}" $behaviour)
+    run -u TAPIOCA_LEAVE BEHAVIOUR_STRICT=1
+    ! grep -q littledatasofar <(account) || fail "$behaviour: left to the MPI library"
+done
 echo "settings_test: all as expected"

@@ -54,7 +54,6 @@ private:
         if (random_.chance(50)) set("nbaggr", random_.pick(1, way_.ranks));
         if (random_.chance(10)) set("nbaggr_read", random_.pick(1, way_.ranks));
         if (random_.chance(50)) set("direct", random_.one_of<std::string>({"never", "never", "always"}));
-        if (random_.chance(50)) set("leave", 0);
         if (random_.chance(15)) set("strategy", random_.one_of<std::string>({"SHORTEST_PATH", "RANK_ORDER"}));
         if (random_.chance(15)) set("check", "1");
         if (random_.chance(10)) set("memory", random_.one_of<std::string>({"16M", "64M"}));

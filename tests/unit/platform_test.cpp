@@ -336,6 +336,8 @@ TEST(Platform, RefusesBadInputWithOneLineThatSaysWhere)
          "x.toml:1:1: topology.arity or topology.switches must be given, and not both"},
         {topology("kind = \"fat_tree\"\narity = [4, 2]\n[[topology.level]]\nlinks = -1"),
          "x.toml:5:9: topology.level.links must be a whole number from 0 to 1000000"},
+        {topology("kind = \"flat\"\nnodes = 9\n[[topology.level]]\nlinks = 1"),
+         "x.toml:4:1: topology.level has links that nodes share, which only a fat_tree of several levels has"},
         {topology("kind = \"fat_tree\"\nnodes = 9\narity = [4, 2]"),
          "x.toml:4:9: topology.arity multiplies up to 8 nodes, topology.nodes is 9"},
         {topology("kind = \"fat_tree\"\nswitches = [[0, 1], [1]]"), "x.toml:3:12: topology.switches has node 1 twice"},

@@ -56,7 +56,10 @@ SharedTopology read_topology(Section const& topology, Draft& draft)
         *std::find_if(kinds.begin(), kinds.end(), [&](auto const* k) { return k->name == *kind; });
     Section::Keys keys{"kind", "nodes", "level"};
     keys.insert(keys.end(), found->keys.begin(), found->keys.end());
-    return found->read(topology.only(keys), draft);
+    auto read = found->read(topology.only(keys), draft);
+    if (read->has_shared_links() && read->switch_below(read->levels().size() - 1, 0) < 0)
+        topology.refuse("level", "has links that nodes share, which only a fat_tree of several levels has");
+    return read;
 }
 
 }  // namespace tapioca::machine
