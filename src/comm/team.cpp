@@ -169,7 +169,6 @@ void Team::least(std::span<int> values) const
 void Team::reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine)
 {
     if (size_of(comm) == 1) return;
-    Waiting const waiting(others);
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &type);
     MPI_Type_commit(&type);

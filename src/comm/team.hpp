@@ -66,7 +66,7 @@ public:
     /// all ranks. Collective.
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
     void reduce_nodes(void* data, std::size_t bytes, int count, Combine* combine) const;
-    /// The same of all ranks of `comm`. Collective over it.
+    /// The same of all ranks of `comm`. Collective over it; the caller says what is waited for.
     static void reduce(MPI_Comm comm, void* data, std::size_t bytes, int count, Combine* combine);
     /// Bitwise or over the ranks of this node. Collective over them.
     void unite(std::span<unsigned char> bits) const;

@@ -5,6 +5,7 @@
 
 #include "comm/lasting.hpp"
 #include "comm/team.hpp"
+#include "comm/watchdog.hpp"
 #include "mpiio/calls.hpp"
 #include "mpiio/program_file.hpp"
 
@@ -57,7 +58,9 @@ try {
 
 unsigned First::unite(MPI_Comm comm, unsigned bits, bool worth)
 {
-    if (over_) return comm::unite(comm, bits, "the other ranks' first access");
+    constexpr char const* others = "the other ranks' first access";
+    if (over_) return comm::unite(comm, bits, others);
+    comm::Waiting const waiting(others);
     Told told{bits | (worth ? worth_it : 0U), part_};
     comm::Team::reduce(comm, &told, sizeof told, 1, combine_told);
     auto const all = static_cast<unsigned>(told.bits);

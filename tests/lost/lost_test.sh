@@ -6,6 +6,7 @@
 set -euo pipefail
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 dropin=$2 mpi=$3
+export TAPIOCA_LEAVE=0 # the programs move little, and it is the engine that is to lose a rank
 launcher=("${@:4}")
 losses=${LOSSES:-9} first=${SEED:-$RANDOM} lanes=${LANES:-6} only=${ONLY:-missing lost staged}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-lost.XXXXXX")
