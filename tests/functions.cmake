@@ -33,7 +33,7 @@ function(tapioca_add_unit_test name)
   endif()
   tapioca_private_directory(${name} directory)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${directory})
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 240)  # 70 s under the sanitizers on an idle machine
 endfunction()
 
 # How many processors `ranks` ranks count as, where ctest runs tests side by side: they wait for each other most of the time.
