@@ -77,7 +77,7 @@ void add_moving(CLI::App& verb, Arguments& a)
 }
 
 /// A tier of this node, as TAPIOCA_STAGE names it.
-Stage parse_stage(std::string const& place)
+StageSetup parse_stage(std::string const& place)
 {
     auto const tier = machine::choose_tier(place, machine::find_tiers()).and_then(machine::make_tier);
     if (!tier) throw CLI::ValidationError("--stage", tier.error().text);
@@ -130,7 +130,7 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
 }
 
 /// One of the table's workloads. What it returns leaves kind and workloads in `a`, if that verb was given.
-std::function<core::Status()> add_workload(CLI::App& app, Arguments& a, workloads::Kind const& kind)
+std::function<core::Status()> add_workload(CLI::App& app, Arguments& a, workloads::WorkloadKind const& kind)
 {
     auto* const verb = app.add_subcommand(std::string(kind.name), std::string(kind.about));
     auto const chosen = kind.options(*verb);

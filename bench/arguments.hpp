@@ -22,9 +22,9 @@ struct Arguments {
     bool ways = false;       ///< every way that the planner could have taken
     std::int64_t steps = 0;  ///< of a whole file; 0: two steps, timed one by one
     std::optional<double> compute_s;
-    bool all_methods = false;                 ///< none were named
-    workloads::Kind const* kind = nullptr;    ///< null: the election
-    std::vector<workloads::Maker> workloads;  ///< one after the other
+    bool all_methods = false;                       ///< none were named
+    workloads::WorkloadKind const* kind = nullptr;  ///< null: the election
+    std::vector<workloads::Maker> workloads;        ///< one after the other
 
     /// Whole files are measured, in phases.
     [[nodiscard]] bool writes_whole_files() const { return steps > 0 || compute_s || (kind && kind->whole_files); }

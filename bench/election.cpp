@@ -12,7 +12,7 @@ namespace bench {
 namespace {
 
 /// The ranks with data in each of `count` equal parts of the file, ascending. Collective.
-std::vector<std::vector<int>> members_of(MPI_Comm comm, Workload const& workload, int count)
+std::vector<std::vector<int>> members_of(MPI_Comm comm, BenchWorkload const& workload, int count)
 {
     int size = 1;
     MPI_Comm_size(comm, &size);
@@ -94,7 +94,7 @@ private:
 };
 
 /// declare() with `cost.partitions` aggregators; notes what came of it.
-double declare(MPI_Comm comm, Workload const& workload, ElectionSetup const& setup, ElectionCost& cost)
+double declare(MPI_Comm comm, BenchWorkload const& workload, ElectionSetup const& setup, ElectionCost& cost)
 {
     auto const path = setup.directory + "/tapioca-bench.election.dat";
     tapioca::Options options;
@@ -127,7 +127,7 @@ std::string show(Spread const& seconds)
 
 }  // namespace
 
-std::vector<ElectionCost> elect(MPI_Comm comm, Workload const& workload, ElectionSetup const& setup)
+std::vector<ElectionCost> elect(MPI_Comm comm, BenchWorkload const& workload, ElectionSetup const& setup)
 {
     std::vector<ElectionCost> costs;
     for (auto const partitions : setup.partitions) {

@@ -30,7 +30,7 @@ struct ElectionCost {
 };
 
 /// Collective over `comm`; the same on every rank but for the times, which are rank 0's.
-std::vector<ElectionCost> elect(MPI_Comm comm, Workload const& workload, ElectionSetup const& setup);
+std::vector<ElectionCost> elect(MPI_Comm comm, BenchWorkload const& workload, ElectionSetup const& setup);
 
 std::string table(std::string const& title, std::vector<ElectionCost> const& costs);
 std::string to_json(std::vector<ElectionCost> const& costs);

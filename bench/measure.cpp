@@ -18,7 +18,7 @@ namespace bench {
 namespace {
 
 /// A plan for one node has no such object.
-Network network_of(nlohmann::json const& plan, char const* direction)
+NetworkTotals network_of(nlohmann::json const& plan, char const* direction)
 {
     if (!plan.is_object()) return {};
     auto const part = plan.value(direction, nlohmann::json::object());
@@ -29,7 +29,7 @@ Network network_of(nlohmann::json const& plan, char const* direction)
 }
 
 /// What must cross between switches: of each partition, all but the bytes of the switch with most of them. Collective.
-std::int64_t must_cross(MPI_Comm comm, Workload const& workload, nlohmann::json const& plan, char const* direction,
+std::int64_t must_cross(MPI_Comm comm, BenchWorkload const& workload, nlohmann::json const& plan, char const* direction,
                         int switches)
 {
     auto const partitions = plan[direction]["partitions"];
@@ -66,7 +66,8 @@ std::int64_t must_cross(MPI_Comm comm, Workload const& workload, nlohmann::json 
 
 class Bench {
 public:
-    Bench(MPI_Comm comm, Workload const& workload, Setup const& setup) : comm_(comm), workload_(workload), setup_(setup)
+    Bench(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup)
+        : comm_(comm), workload_(workload), setup_(setup)
     {
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);
@@ -75,7 +76,7 @@ public:
         contiguous_.emplace_back(static_cast<std::size_t>(workload.rank_bytes));
     }
 
-    Outcome run()
+    BenchOutcome run()
     {
         for (int repetition = 0; repetition < setup_.repetitions; ++repetition)
             for (auto const& name : setup_.methods) {
@@ -88,7 +89,7 @@ public:
                 if (rank_ == 0) ::unlink(path_.c_str());
                 MPI_Barrier(comm_);
             }
-        Outcome outcome;
+        BenchOutcome outcome;
         if (setup_.dropin) outcome.unused = open_unused();
         for (char const* op : {"write", "read"})
             for (char const* phase : {"cold", "steady"})
@@ -118,7 +119,7 @@ private:
     /// A name of its own for every file: on a distributed file system other hosts may remember a deleted one.
     void next_path() { path_ = fmt::format("{}/tapioca-bench.{}.{}.dat", setup_.directory, workload_.name, files_++); }
 
-    Buffers& buffers(Method const& method) { return method.contiguous() ? contiguous_ : scattered_; }
+    VariableBuffers& buffers(Method const& method) { return method.contiguous() ? contiguous_ : scattered_; }
 
     void fill(Method const& method, int step, std::uint64_t seed)
     {
@@ -127,7 +128,7 @@ private:
             bench::fill(contiguous_[0], base + workload_.rank_offset, seed);
         else
             for (std::size_t var = 0; var < scattered_.size(); ++var)
-                Contents(workload_, base, seed).fill(var, scattered_[var]);
+                ExpectedData(workload_, base, seed).fill(var, scattered_[var]);
     }
 
     bool buffers_match(Method const& method, int step, std::uint64_t seed)
@@ -136,7 +137,7 @@ private:
         if (method.contiguous()) return matches(contiguous_[0], base + workload_.rank_offset, seed);
         bool same = true;
         for (std::size_t var = 0; var < scattered_.size(); ++var)
-            same = Contents(workload_, base, seed).matches(var, scattered_[var]) && same;
+            same = ExpectedData(workload_, base, seed).matches(var, scattered_[var]) && same;
         return same;
     }
 
@@ -220,7 +221,7 @@ private:
     }
 
     /// One more write and read with a report, untimed, to see where TAPIOCA spends its time.
-    void explain(Outcome& outcome)
+    void explain(BenchOutcome& outcome)
     {
         auto& result = outcome.breakdown;
         // The environment beats options.
@@ -256,7 +257,7 @@ private:
         std::size_t const ours = setup_.read ? 2 : 1;
         if (!json.is_object() || json["files"].size() < ours) return;
         auto const first = json["files"].size() - ours;
-        auto const direction = [](nlohmann::json const& part) -> Breakdown::Direction {
+        auto const direction = [](nlohmann::json const& part) -> Breakdown::DirectionTimes {
             auto const& s = part["seconds"];
             return {s["copying"]["mean"], s["waiting"]["mean"], s["draining"]["max"]};
         };
@@ -266,13 +267,13 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     Setup const& setup_;
     int rank_ = 0, size_ = 1;
     int files_ = 0;
     std::string path_;
-    Buffers scattered_;
-    Buffers contiguous_;
+    VariableBuffers scattered_;
+    VariableBuffers contiguous_;
     std::map<std::string, Cell> cells_;
     Spread declare_seconds_;
     Spread step_seconds_;
@@ -281,7 +282,7 @@ private:
 
 }  // namespace
 
-double Network::allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const
+double NetworkTotals::allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const
 {
     auto const busiest = static_cast<double>(std::max(most_in_bytes, most_out_bytes));
     if (busiest <= 0 || link_bytes_per_s <= 0) return 0;
@@ -311,7 +312,7 @@ bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, st
     return everywhere(comm, same);
 }
 
-Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup)
+BenchOutcome measure(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup)
 {
     return Bench(comm, workload, setup).run();
 }

@@ -50,14 +50,14 @@ struct DeclareCost {
 /// What TAPIOCA spent its time on in one more, untimed, write and read: mean seconds over ranks.
 struct Breakdown {
     double planning = 0;
-    struct Direction {
+    struct DirectionTimes {
         double copying = 0, waiting = 0, draining = 0;
     } write, read;
     std::string plan;
 };
 
 /// What TAPIOCA's plan sends between nodes in one step; no nodes: nothing is known.
-struct Network {
+struct NetworkTotals {
     int nodes = 0;
     std::int64_t crossing_bytes = 0;
     std::int64_t most_in_bytes = 0;     ///< into the node that receives most
@@ -72,10 +72,10 @@ struct Unused {
     Spread alone, through;  ///< many to a repetition
 };
 
-struct Outcome {
+struct BenchOutcome {
     std::vector<Cell> cells;
     std::optional<Unused> unused;  ///< with the drop-in library
-    Network write, read;
+    NetworkTotals write, read;
     DeclareCost declare;
     Breakdown breakdown;
 };
@@ -85,6 +85,6 @@ struct Outcome {
 bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed);
 
 /// Collective over `comm`; the outcome is complete on rank 0.
-Outcome measure(MPI_Comm comm, Workload const& workload, Setup const& setup);
+BenchOutcome measure(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup);
 
 }  // namespace bench

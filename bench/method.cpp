@@ -21,8 +21,8 @@ namespace {
 
 class Tapioca final : public Method {
 public:
-    Tapioca(MPI_Comm comm, Workload const& workload, std::string name, tapioca::Options options,
-            Settings const& settings)
+    Tapioca(MPI_Comm comm, BenchWorkload const& workload, std::string name, tapioca::Options options,
+            SettingList const& settings)
         : comm_(comm),
           workload_(workload),
           name_(std::move(name)),
@@ -43,7 +43,7 @@ public:
         declaration_.seconds = MPI_Wtime() - start;
         declaration_.bookkeeping_bytes = pattern.bookkeeping_bytes();
     }
-    void move(int step, Buffers& buffers) override
+    void move(int step, VariableBuffers& buffers) override
     {
         step_->rebase(step * workload_.step_shift);
         for (std::size_t var = 0; var < buffers.size(); ++var) {
@@ -65,10 +65,10 @@ public:
 
 private:
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     std::string name_;
     tapioca::Options options_;
-    Hints hints_;
+    HintList hints_;
     bool writing_ = false;
     std::optional<tapioca::File> file_;
     std::optional<tapioca::Step> step_;
@@ -79,8 +79,8 @@ private:
 /// `through` the drop-in library, and there perhaps with a log on a `stage`.
 class MpiIo final : public Method {
 public:
-    MpiIo(MPI_Comm comm, Workload const& workload, bool collective, bool through, Stage const* stage,
-          Settings const& settings)
+    MpiIo(MPI_Comm comm, BenchWorkload const& workload, bool collective, bool through, StageSetup const* stage,
+          SettingList const& settings)
         : comm_(comm),
           workload_(workload),
           collective_(collective),
@@ -122,7 +122,7 @@ public:
         check_mpi(MPI_File_set_view(file_, listed ? 0 : variable.offset, MPI_BYTE, filetype_, "native", MPI_INFO_NULL),
                   "MPI_File_set_view");
     }
-    void move(int step, Buffers& buffers) override
+    void move(int step, VariableBuffers& buffers) override
     {
         for (std::size_t var = 0; var < buffers.size(); ++var) {
             auto const& variable = workload_.variables[var];
@@ -152,11 +152,11 @@ private:
     [[nodiscard]] bool with_view() const { return workload_.variables[0].count > 1; }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     bool collective_;
     bool through_;
-    Stage const* stage_;
-    Hints hints_;
+    StageSetup const* stage_;
+    HintList hints_;
     bool writing_ = false;
     MPI_File file_ = MPI_FILE_NULL;
     MPI_Datatype filetype_ = MPI_DATATYPE_NULL;
@@ -165,7 +165,10 @@ private:
 /// All ranks write or read the same number of bytes, each in one contiguous piece, with plain system calls.
 class Limit final : public Method {
 public:
-    Limit(MPI_Comm comm, Workload const& workload, std::int64_t call) : comm_(comm), workload_(workload), call_(call) {}
+    Limit(MPI_Comm comm, BenchWorkload const& workload, std::int64_t call)
+        : comm_(comm), workload_(workload), call_(call)
+    {
+    }
     [[nodiscard]] std::string name() const override { return "limit"; }
     [[nodiscard]] bool contiguous() const override { return true; }
 
@@ -178,7 +181,7 @@ public:
         MPI_Barrier(comm_);
         if (fd_ < 0) open_file(path, writing ? O_RDWR : O_RDONLY);
     }
-    void move(int step, Buffers& buffers) override
+    void move(int step, VariableBuffers& buffers) override
     {
         auto& bytes = buffers[0];
         auto const offset = step * workload_.step_bytes + workload_.rank_offset;
@@ -211,14 +214,14 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     std::int64_t call_;
     bool writing_ = false;
     int fd_ = -1;
 };
 
 /// TAPIOCA with a log on the stage, one to a process or one to a node.
-tapioca::Options staged(Stage const& stage, char const* mapping)
+tapioca::Options staged(StageSetup const& stage, char const* mapping)
 {
     tapioca::Options options;
     options.stage = stage.place;
@@ -236,41 +239,41 @@ enum class For {
 };
 
 /// A row of the table: to add a peer, write its class and its row.
-struct Row {
+struct MethodRow {
     char const* name;
     char const* label;  ///< for people
     For what;
-    std::unique_ptr<Method> (*make)(MPI_Comm comm, Workload const& workload, MethodSetup const& setup);
+    std::unique_ptr<Method> (*make)(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup);
 };
 
 template <bool collective, bool through, bool logged = false>
-std::unique_ptr<Method> make_mpi_io(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_mpi_io(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<MpiIo>(comm, workload, collective, through, logged ? &setup.stage : nullptr,
                                    setup.settings);
 }
 
-std::unique_ptr<Method> make_tapioca(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_tapioca(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<Tapioca>(comm, workload, "tapioca", tapioca::Options(), setup.settings);
 }
 
-std::unique_ptr<Method> make_staged(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_staged(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, "process"), setup.settings);
 }
 
-std::unique_ptr<Method> make_staged_node(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_staged_node(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, "node"), setup.settings);
 }
 
-std::unique_ptr<Method> make_limit(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_limit(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<Limit>(comm, workload, setup.limit_call);
 }
 
-constexpr Row rows[] = {
+constexpr MethodRow rows[] = {
     {"tapioca", "TAPIOCA", For::steps, make_tapioca},
     {"collective", "MPI-IO collective", For::steps, make_mpi_io<true, false>},
     {"collective-dropin", "  through TAPIOCA", For::dropin, make_mpi_io<true, true>},
@@ -293,10 +296,10 @@ std::vector<std::string> names_for(For what)
     return names;
 }
 
-Row const& row_of(std::string const& name)
+MethodRow const& row_of(std::string const& name)
 {
     auto const* const row =
-        std::find_if(std::begin(rows), std::end(rows), [&](Row const& one) { return one.name == name; });
+        std::find_if(std::begin(rows), std::end(rows), [&](MethodRow const& one) { return one.name == name; });
     if (row == std::end(rows)) throw std::runtime_error("unknown method " + name);
     return *row;
 }
@@ -352,7 +355,7 @@ bool dropin_is_loaded(std::string const& directory)
 
 double open_and_close(MPI_Comm comm, std::string const& path, bool through)
 {
-    Hints const hints(through);
+    HintList const hints(through);
     int const mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
     return timed(comm, [&] {
         MPI_File file = MPI_FILE_NULL;
@@ -361,7 +364,7 @@ double open_and_close(MPI_Comm comm, std::string const& path, bool through)
     });
 }
 
-std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
+std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, BenchWorkload const& workload,
                                     MethodSetup const& setup)
 {
     return row_of(name).make(comm, workload, setup);

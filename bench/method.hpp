@@ -12,7 +12,7 @@
 
 namespace bench {
 
-using Buffers = std::vector<std::vector<std::byte>>;
+using VariableBuffers = std::vector<std::vector<std::byte>>;
 
 /// What declaring cost TAPIOCA on this rank, untimed by the benchmark itself.
 struct Declaration {
@@ -29,7 +29,7 @@ public:
     /// Opens a file and does whatever precedes the first step. Collective, like all of these.
     virtual void open(std::string const& path, bool writing) = 0;
     /// Moves step number `step`, which lies so many times the workload's step_shift on in the file.
-    virtual void move(int step, Buffers& buffers) = 0;
+    virtual void move(int step, VariableBuffers& buffers) = 0;
     virtual void sync() = 0;
     virtual void close() = 0;
     /// Of the file that was opened last. Null if the method declares nothing, or has a log: then no step follows the
@@ -40,7 +40,7 @@ public:
 };
 
 /// The fast tier that some methods write to first.
-struct Stage {
+struct StageSetup {
     std::string place = "dram";  ///< as TAPIOCA_STAGE
     /// Of that tier, for methods that keep files there themselves and, unlike TAPIOCA, do not bind them to NUMA nodes.
     std::string directory = "/dev/shm";
@@ -48,12 +48,12 @@ struct Stage {
 };
 
 /// Settings of TAPIOCA, as hints without their "tapioca_": {"nbaggr", "4"}.
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using SettingList = std::vector<std::pair<std::string, std::string>>;
 
 struct MethodSetup {
     std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
-    Stage stage;
-    Settings settings = {};  ///< of the file, declared or through the drop-in library
+    StageSetup stage;
+    SettingList settings = {};  ///< of the file, declared or through the drop-in library
 };
 
 /// MPI-IO through the drop-in library.
@@ -62,7 +62,7 @@ inline constexpr char const* dropin_suffix = "-dropin";
 inline constexpr char const* staged_suffix = "-staged";
 
 /// One of method_names() or stage_method_names(), or with_dropin() of them. Throws std::runtime_error for another name.
-std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Workload const& workload,
+std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, BenchWorkload const& workload,
                                     MethodSetup const& setup);
 /// Methods that can be measured step by step: "tapioca", "collective", "independent", "limit".
 std::vector<std::string> const& method_names();

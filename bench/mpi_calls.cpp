@@ -15,7 +15,7 @@ void check_mpi(int code, char const* call)
     throw std::runtime_error(fmt::format("{}: {}", call, text));
 }
 
-Hints::Hints(bool through, Stage const* stage, Settings const& settings)
+HintList::HintList(bool through, StageSetup const* stage, SettingList const& settings)
 {
     if (through && !stage && settings.empty()) return;
     MPI_Info_create(&info_);
@@ -27,7 +27,7 @@ Hints::Hints(bool through, Stage const* stage, Settings const& settings)
     if (stage->drain) MPI_Info_set(info_, "tapioca_stage_drain", stage->drain->c_str());
 }
 
-Hints::~Hints()
+HintList::~HintList()
 {
     if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
 }

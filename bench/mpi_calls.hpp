@@ -11,12 +11,12 @@ namespace bench {
 void check_mpi(int code, char const* call);
 
 /// The hint that keeps the drop-in library away, or, `through` it, those of a `stage` (may be null) and of `settings`.
-class Hints {
+class HintList {
 public:
-    explicit Hints(bool through, Stage const* stage = nullptr, Settings const& settings = {});
-    Hints(Hints const&) = delete;
-    Hints& operator=(Hints const&) = delete;
-    ~Hints();
+    explicit HintList(bool through, StageSetup const* stage = nullptr, SettingList const& settings = {});
+    HintList(HintList const&) = delete;
+    HintList& operator=(HintList const&) = delete;
+    ~HintList();
     [[nodiscard]] MPI_Info info() const { return info_; }
 
 private:

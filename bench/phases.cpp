@@ -17,7 +17,7 @@ namespace {
 
 class PhasesBench {
 public:
-    PhasesBench(MPI_Comm comm, Workload const& workload, Setup const& setup, double compute_s)
+    PhasesBench(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup, double compute_s)
         : comm_(comm),
           workload_(workload),
           setup_(setup),
@@ -70,7 +70,7 @@ private:
         MPI_Barrier(comm_);
     }
 
-    Buffers& buffers(Method const& method, int step)
+    VariableBuffers& buffers(Method const& method, int step)
     {
         return (method.contiguous() ? contiguous_ : scattered_)[static_cast<std::size_t>(step)];
     }
@@ -84,7 +84,7 @@ private:
             return;
         }
         for (std::size_t var = 0; var < to.size(); ++var)
-            Contents(workload_, step * workload_.step_shift, seed).fill(var, to[var]);
+            ExpectedData(workload_, step * workload_.step_shift, seed).fill(var, to[var]);
     }
 
     /// All steps. Seconds inside of them, on the slowest rank.
@@ -131,18 +131,18 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     Setup const& setup_;
     double compute_s_;
-    std::vector<Buffers> scattered_;   ///< every step's
-    std::vector<Buffers> contiguous_;  ///< the same for methods that want one piece
+    std::vector<VariableBuffers> scattered_;   ///< every step's
+    std::vector<VariableBuffers> contiguous_;  ///< the same for methods that want one piece
     int rank_ = 0;
     int files_ = 0;
 };
 
 }  // namespace
 
-PhasesOutcome measure_phases(MPI_Comm comm, Workload const& workload, Setup const& setup, double compute_s)
+PhasesOutcome measure_phases(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup, double compute_s)
 {
     return PhasesBench(comm, workload, setup, compute_s).run();
 }

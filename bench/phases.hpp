@@ -25,7 +25,7 @@ struct PhasesCell {
 };
 
 struct PhasesOutcome {
-    Workload workload;
+    BenchWorkload workload;
     int ranks = 1;
     double compute_s = 0;
     std::vector<PhasesCell> cells;
@@ -33,7 +33,7 @@ struct PhasesOutcome {
 
 /// `compute_s`: how long every rank sleeps between two steps, as if it computed and left the processor to others.
 /// Collective over `comm`; the outcome is the same on all ranks.
-PhasesOutcome measure_phases(MPI_Comm comm, Workload const& workload, Setup const& setup, double compute_s);
+PhasesOutcome measure_phases(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup, double compute_s);
 
 /// Medians with coefficients of variation, and how many times as fast as MPI-IO's collective calls.
 std::string table(std::string const& title, PhasesOutcome const& outcome);

@@ -23,7 +23,7 @@ namespace bench {
 
 namespace {
 
-std::string title(Workload const& w, Arguments const& a, int ranks)
+std::string title(BenchWorkload const& w, Arguments const& a, int ranks)
 {
     return fmt::format("{}: {:.3f} MB a rank, {} ranks, in {}, {} repetitions, {}", w.label,
                        static_cast<double>(w.step_bytes) / 1e6 / ranks, ranks, a.setup.directory, a.setup.repetitions,
@@ -148,8 +148,8 @@ int conclude(Arguments const& a, int rank, bool verified, char const* done, std:
     return verified ? 0 : 1;
 }
 
-template <class Outcome>
-bool is_verified(Outcome const& outcome)
+template <class BenchOutcome>
+bool is_verified(BenchOutcome const& outcome)
 {
     return std::all_of(outcome.cells.begin(), outcome.cells.end(), [](auto const& cell) { return cell.verified; });
 }
@@ -159,7 +159,7 @@ int run_phases(Arguments& a, int rank, OwnDirectory const& files)
     if (!can_stage_out(a, rank)) return 1;
     std::vector<PhasesOutcome> outcomes;
     bool verified = true;
-    for_each_workload(a, rank, files, [&](Workload const& workload, Setup const& setup) {
+    for_each_workload(a, rank, files, [&](BenchWorkload const& workload, Setup const& setup) {
         outcomes.push_back(measure_phases(MPI_COMM_WORLD, workload, setup, a.compute_s.value_or(0)));
         auto const& outcome = outcomes.back();
         verified = verified && is_verified(outcome);
@@ -172,7 +172,7 @@ int run_steps(Arguments& a, int rank, int ranks, OwnDirectory const& files)
 {
     std::vector<Cell> cells;
     bool verified = true;
-    for_each_workload(a, rank, files, [&](Workload const& workload, Setup const& setup) {
+    for_each_workload(a, rank, files, [&](BenchWorkload const& workload, Setup const& setup) {
         auto const outcome = measure(MPI_COMM_WORLD, workload, setup);
         verified = verified && is_verified(outcome);
         cells.insert(cells.end(), outcome.cells.begin(), outcome.cells.end());
@@ -187,7 +187,7 @@ int run_ways(Arguments const& a, int rank, OwnDirectory const& files)
 {
     std::vector<WaysOutcome> outcomes;
     bool verified = true;
-    for_each_workload(a, rank, files, [&](Workload const& workload, Setup const& setup) {
+    for_each_workload(a, rank, files, [&](BenchWorkload const& workload, Setup const& setup) {
         std::string text;
         for (auto& outcome : measure_ways(MPI_COMM_WORLD, workload, setup)) {
             verified = verified && outcome.verified;

@@ -94,7 +94,7 @@ std::string new_shared_file(MPI_Comm comm, std::string const& directory)
 
 class StageOut final : public Method {
 public:
-    StageOut(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+    StageOut(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
         : comm_(comm),
           workload_(workload),
           directory_(setup.stage.directory),
@@ -111,7 +111,7 @@ public:
         fast_ = new_shared_file(comm_, directory_);
         inner_->open(fast_, writing);
     }
-    void move(int step, Buffers& buffers) override
+    void move(int step, VariableBuffers& buffers) override
     {
         inner_->move(step, buffers);
         steps_ = std::max(steps_, step + 1);
@@ -144,7 +144,7 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     std::string directory_;
     std::unique_ptr<Method> inner_;
     int rank_ = 0, size_ = 1;
@@ -153,16 +153,16 @@ private:
 };
 
 /// A contiguous piece of the file, and where its bytes are in the log.
-struct Piece {
+struct LogPiece {
     std::int64_t offset = 0;
     std::int64_t length = 0;
     std::int64_t position = 0;
 };
 
 /// Pieces in the file's order, and those that lie together both there and in the log as one.
-void sort_and_join(std::vector<Piece>& pieces)
+void sort_and_join(std::vector<LogPiece>& pieces)
 {
-    std::sort(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) { return a.offset < b.offset; });
+    std::sort(pieces.begin(), pieces.end(), [](LogPiece const& a, LogPiece const& b) { return a.offset < b.offset; });
     std::size_t kept = 0;
     for (auto const& piece : pieces) {
         auto* const last = kept > 0 ? &pieces[kept - 1] : nullptr;
@@ -175,9 +175,9 @@ void sort_and_join(std::vector<Piece>& pieces)
 }
 
 /// Cut into rounds that are bounded in bytes and in pieces.
-std::vector<std::vector<Piece>> rounds_of(std::vector<Piece> const& pieces)
+std::vector<std::vector<LogPiece>> rounds_of(std::vector<LogPiece> const& pieces)
 {
-    std::vector<std::vector<Piece>> rounds;
+    std::vector<std::vector<LogPiece>> rounds;
     std::int64_t room = 0;
     for (auto piece : pieces)
         while (piece.length > 0) {
@@ -195,21 +195,21 @@ std::vector<std::vector<Piece>> rounds_of(std::vector<Piece> const& pieces)
 
 class FlattenedLog final : public Method {
 public:
-    FlattenedLog(MPI_Comm comm, Workload const& workload, std::string directory)
+    FlattenedLog(MPI_Comm comm, BenchWorkload const& workload, std::string directory)
         : comm_(comm), workload_(workload), directory_(std::move(directory))
     {
     }
     [[nodiscard]] std::string name() const override { return "flattened-log"; }
     void open(std::string const& path, bool) override
     {
-        Hints const hints(false, nullptr);
+        HintList const hints(false, nullptr);
         int const mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
         check_mpi(MPI_File_open(comm_, path.c_str(), mode, hints.info(), &file_), "MPI_File_open");
         log_ = new_log(directory_);
         pieces_.clear();
         end_ = 0;
     }
-    void move(int step, Buffers& buffers) override
+    void move(int step, VariableBuffers& buffers) override
     {
         auto const base = step * workload_.step_shift;
         for (std::size_t var = 0; var < buffers.size(); ++var) {
@@ -239,7 +239,7 @@ public:
 
 private:
     /// One collective call, in which a rank may have nothing.
-    void flush(std::vector<Piece> const& round)
+    void flush(std::vector<LogPiece> const& round)
     {
         std::vector<int> lengths;
         std::vector<MPI_Aint> offsets;
@@ -267,11 +267,11 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     std::string directory_;
     MPI_File file_ = MPI_FILE_NULL;
     Descriptor log_;
-    std::vector<Piece> pieces_;
+    std::vector<LogPiece> pieces_;
     std::int64_t end_ = 0;
     std::vector<std::byte> bytes_;
 };
@@ -281,7 +281,7 @@ public:
     explicit LogLimit(std::string directory) : directory_(std::move(directory)) {}
     [[nodiscard]] std::string name() const override { return "log-limit"; }
     void open(std::string const&, bool) override { log_ = new_log(directory_); }
-    void move(int, Buffers& buffers) override
+    void move(int, VariableBuffers& buffers) override
     {
         for (auto const& buffer : buffers) append(log_, buffer);
     }
@@ -299,17 +299,17 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Method> make_stage_out(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_stage_out(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<StageOut>(comm, workload, setup);
 }
 
-std::unique_ptr<Method> make_flattened_log(MPI_Comm comm, Workload const& workload, MethodSetup const& setup)
+std::unique_ptr<Method> make_flattened_log(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<FlattenedLog>(comm, workload, setup.stage.directory);
 }
 
-std::unique_ptr<Method> make_log_limit(MPI_Comm, Workload const&, MethodSetup const& setup)
+std::unique_ptr<Method> make_log_limit(MPI_Comm, BenchWorkload const&, MethodSetup const& setup)
 {
     return std::make_unique<LogLimit>(setup.stage.directory);
 }

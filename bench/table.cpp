@@ -21,7 +21,7 @@ std::string thousands(double value)
     return text;
 }
 
-Cell const* find(Outcome const& outcome, Cell const& like, std::string const& method)
+Cell const* find(BenchOutcome const& outcome, Cell const& like, std::string const& method)
 {
     auto const at = std::find_if(outcome.cells.begin(), outcome.cells.end(), [&](Cell const& cell) {
         return cell.method == method && cell.op == like.op && cell.phase == like.phase;
@@ -35,12 +35,12 @@ std::string ratio(Cell const& cell, Cell const* to)
     return fmt::format("{:.2f}x", cell.mb_per_s.median() / to->mb_per_s.median());
 }
 
-std::string where_time_went(Outcome const& outcome)
+std::string where_time_went(BenchOutcome const& outcome)
 {
     auto const& b = outcome.breakdown;
     auto const reads =
         std::any_of(outcome.cells.begin(), outcome.cells.end(), [](Cell const& c) { return c.op == "read"; });
-    auto const direction = [](char const* name, Breakdown::Direction const& d) {
+    auto const direction = [](char const* name, Breakdown::DirectionTimes const& d) {
         return fmt::format("    {:<5}  copying {:>8.3f}   waiting {:>8.3f}   draining {:>8.3f}\n", name,
                            d.copying * 1e3, d.waiting * 1e3, d.draining * 1e3);
     };
@@ -50,7 +50,7 @@ std::string where_time_went(Outcome const& outcome)
         b.planning * 1e3, direction("write", b.write), reads ? direction("read", b.read) : "");
 }
 
-std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
+std::string what_links_allow(BenchOutcome const& outcome, double link_bytes_per_s)
 {
     std::string text;
     for (auto const* const op : {"write", "read"}) {
@@ -82,7 +82,7 @@ std::string what_links_allow(Outcome const& outcome, double link_bytes_per_s)
 
 }  // namespace
 
-std::string table(std::string const& title, Outcome const& outcome, double link_bytes_per_s)
+std::string table(std::string const& title, BenchOutcome const& outcome, double link_bytes_per_s)
 {
     auto text = title + "\n";
     text += fmt::format("  {:<12}  {:<21}  {:>11}  {:>8}  {:>8}  {:>5}  {:>8}  {:>10}\n", "", "", "median MB/s", "min",

@@ -14,7 +14,7 @@ namespace bench {
 
 namespace {
 
-constexpr int learning_steps = 24;              // before what was learnt is measured
+constexpr int learning_steps = 96;              // before what was learnt is measured, and so before all others
 constexpr std::int64_t timed_bytes = 64 << 20;  // of all timed steps together, where that is not too many
 
 double median(std::vector<double> const& values, std::size_t first, std::size_t step)
@@ -51,7 +51,7 @@ double certainty(std::vector<double> const& better, std::vector<double> const& t
 
 class WaysBench {
 public:
-    WaysBench(MPI_Comm comm, Workload workload, Setup const& setup)
+    WaysBench(MPI_Comm comm, BenchWorkload workload, Setup const& setup)
         : comm_(comm), workload_(std::move(workload)), setup_(setup)
     {
         MPI_Comm_rank(comm, &rank_);
@@ -104,7 +104,7 @@ private:
         auto const source = op == "read" ? prepare() : std::string();
         struct Turn {
             std::string method;
-            Settings settings;
+            SettingList settings;
             std::vector<double>* seconds;
         };
         std::vector<Turn> turns = {{method, {{"learn", "off"}}, &outcome.default_s},
@@ -151,26 +151,11 @@ private:
             if (aggregators == 0) continue;
             way.settings.emplace_back("nbaggr", std::to_string(aggregators));
             way.settings.emplace_back("nbaggr_read", std::to_string(aggregators));
+            if (auto const bytes = one["buffer_bytes"].get<std::uint64_t>(); bytes > 0)
+                way.settings.emplace_back("buffersize", std::to_string(bytes));
         }
-        if (auto const bytes = route["buffer_bytes"].get<std::int64_t>(); bytes > 0) add_buffer_sizes(outcome, bytes);
         if (outcome.interface == "drop-in") outcome.ways.push_back({"left to the MPI library", {}, {}, {}});
         if (outcome.ways.empty()) throw std::runtime_error("--ways: the settings leave no choice");
-    }
-
-    /// What was chosen, with smaller and larger buffers.
-    static void add_buffer_sizes(WaysOutcome& outcome, std::int64_t bytes)
-    {
-        auto const at = std::find_if(outcome.ways.begin(), outcome.ways.end(),
-                                     [&](WayCell const& way) { return way.name == outcome.chosen; });
-        if (at == outcome.ways.end()) return;
-        auto const like = *at;
-        for (auto const size : {bytes / 4, bytes * 4}) {
-            if (size < 4096) continue;
-            auto way = like;
-            way.name += fmt::format(", {} KiB", size / 1024);
-            way.settings.emplace_back("buffersize", std::to_string(size));
-            outcome.ways.push_back(std::move(way));
-        }
     }
 
     std::string next_path() { return fmt::format("{}/tapioca-bench.ways.{}.dat", setup_.directory, files_++); }
@@ -178,14 +163,14 @@ private:
     void fill(int step)
     {
         for (std::size_t var = 0; var < buffers_.size(); ++var)
-            Contents(workload_, step * workload_.step_shift, seed_).fill(var, buffers_[var]);
+            ExpectedData(workload_, step * workload_.step_shift, seed_).fill(var, buffers_[var]);
     }
 
     [[nodiscard]] bool buffers_match(int step) const
     {
         bool same = true;
         for (std::size_t var = 0; var < buffers_.size(); ++var)
-            same = Contents(workload_, step * workload_.step_shift, seed_).matches(var, buffers_[var]) && same;
+            same = ExpectedData(workload_, step * workload_.step_shift, seed_).matches(var, buffers_[var]) && same;
         return same;
     }
 
@@ -205,7 +190,7 @@ private:
 
     /// Seconds of a step, after those in which something may be learnt. Reads from `source`, or writes if it is empty.
     /// Collective.
-    double step(std::string const& name, Settings const& settings, std::string const& source, WaysOutcome& outcome)
+    double step(std::string const& name, SettingList const& settings, std::string const& source, WaysOutcome& outcome)
     {
         bool const writing = source.empty();
         auto const path = writing ? next_path() : source;
@@ -253,13 +238,13 @@ private:
     }
 
     MPI_Comm comm_;
-    Workload workload_;
+    BenchWorkload workload_;
     Setup const& setup_;
     int rank_ = 0, size_ = 1;
     int learning_ = 1, timed_ = 1;
     int files_ = 0;
     std::uint64_t seed_ = 17;
-    Buffers buffers_;
+    VariableBuffers buffers_;
 };
 
 }  // namespace
@@ -292,7 +277,7 @@ double WaysOutcome::certainty_after_learning() const
     return bench::certainty(ways[best()].seconds, learnt_s);
 }
 
-std::vector<WaysOutcome> measure_ways(MPI_Comm comm, Workload workload, Setup const& setup)
+std::vector<WaysOutcome> measure_ways(MPI_Comm comm, BenchWorkload workload, Setup const& setup)
 {
     return WaysBench(comm, std::move(workload), setup).run();
 }

@@ -13,7 +13,7 @@ namespace bench {
 struct WayCell {
     std::string name;
     std::optional<double> predicted_s;  ///< none for what is left to the MPI library
-    Settings settings;                  ///< that force it
+    SettingList settings;               ///< that force it
     std::vector<double> seconds;        ///< of a step, one for each repetition
 };
 
@@ -42,7 +42,7 @@ struct WaysOutcome {
 };
 
 /// Collective over `comm`; the outcomes are complete on rank 0. One for each direction and interface.
-std::vector<WaysOutcome> measure_ways(MPI_Comm comm, Workload workload, Setup const& setup);
+std::vector<WaysOutcome> measure_ways(MPI_Comm comm, BenchWorkload workload, Setup const& setup);
 
 std::string table(WaysOutcome const& outcome);
 /// What all cells of a run come to: how many, median and least regret.

@@ -32,14 +32,14 @@ void generate(std::size_t size, std::int64_t offset, std::uint64_t seed, Use use
 
 }  // namespace
 
-Workload make(MPI_Comm comm, workloads::Maker const& maker)
+BenchWorkload make(MPI_Comm comm, workloads::Maker const& maker)
 {
     int rank = 0;
     int ranks = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     auto const general = maker(ranks);
-    Workload workload{general, general.part(rank)};
+    BenchWorkload workload{general, general.part(rank)};
     for (auto const& variable : workload.variables) workload.rank_bytes += variable.bytes();
     std::int64_t upto = 0;
     MPI_Scan(&workload.rank_bytes, &upto, 1, MPI_INT64_T, MPI_SUM, comm);
@@ -66,7 +66,7 @@ bool matches(std::span<std::byte const> bytes, std::int64_t offset, std::uint64_
 }
 
 template <class Visit>
-void Contents::for_each_piece(std::size_t var, Visit visit) const
+void ExpectedData::for_each_piece(std::size_t var, Visit visit) const
 {
     std::size_t at = 0;
     workload_.for_each_piece(var, [&](std::int64_t offset, std::int64_t length) {
@@ -75,14 +75,14 @@ void Contents::for_each_piece(std::size_t var, Visit visit) const
     });
 }
 
-void Contents::fill(std::size_t var, std::span<std::byte> buffer) const
+void ExpectedData::fill(std::size_t var, std::span<std::byte> buffer) const
 {
     for_each_piece(var, [&](std::size_t at, std::int64_t offset, std::size_t length) {
         bench::fill(buffer.subspan(at, length), offset, seed_);
     });
 }
 
-bool Contents::matches(std::size_t var, std::span<std::byte const> buffer) const
+bool ExpectedData::matches(std::size_t var, std::span<std::byte const> buffer) const
 {
     bool same = true;
     for_each_piece(var, [&](std::size_t at, std::int64_t offset, std::size_t length) {

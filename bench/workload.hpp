@@ -1,4 +1,4 @@
-// Workload: what this rank of a benchmark moves in a step, and the bytes that must be found afterwards.
+// BenchWorkload: what this rank of a benchmark moves in a step, and the bytes that must be found afterwards.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace bench {
 
 /// A workload as this rank moves it.
-struct Workload : workloads::Workload, workloads::Part {
+struct BenchWorkload : workloads::Workload, workloads::RankPart {
     std::int64_t step_bytes = 0;   ///< of all ranks
     std::int64_t step_shift = 0;   ///< how far on the next step lies: step_bytes, unless steps interleave
     std::int64_t rank_bytes = 0;   ///< of this rank
@@ -22,16 +22,16 @@ struct Workload : workloads::Workload, workloads::Part {
 };
 
 /// Collective over `comm`, for whose ranks the workload is made.
-Workload make(MPI_Comm comm, workloads::Maker const& maker);
+BenchWorkload make(MPI_Comm comm, workloads::Maker const& maker);
 
 /// The bytes of the file at `offset`, as `seed` makes them: every byte depends on its place alone.
 void fill(std::span<std::byte> to, std::int64_t offset, std::uint64_t seed);
 [[nodiscard]] bool matches(std::span<std::byte const> bytes, std::int64_t offset, std::uint64_t seed);
 
 /// The same for a variable's packed buffer in the step that begins at `base`.
-class Contents {
+class ExpectedData {
 public:
-    Contents(Workload const& workload, std::int64_t base, std::uint64_t seed)
+    ExpectedData(BenchWorkload const& workload, std::int64_t base, std::uint64_t seed)
         : workload_(workload), base_(base), seed_(seed)
     {
     }
@@ -41,7 +41,7 @@ public:
 private:
     template <class Visit>
     void for_each_piece(std::size_t var, Visit visit) const;
-    Workload const& workload_;
+    BenchWorkload const& workload_;
     std::int64_t base_;
     std::uint64_t seed_;
 };

@@ -13,19 +13,18 @@ int main(int argc, char** argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int result = 0;
     try {
-        std::int64_t const shape[] = {1024, 1024};
-        auto const block = tapioca::block_of(shape, ranks, rank, sizeof(double));
+        auto const block = tapioca::block_of({.shape = {1024, 1024}, .ranks = ranks, .rank = rank});
         std::vector<double> data(static_cast<std::size_t>(block.count[0] * block.count[1]));
 
         auto file = tapioca::File::open(MPI_COMM_WORLD, argc > 1 ? argv[1] : "array.dat", tapioca::Mode::create);
         tapioca::Pattern pattern;
-        pattern.add(block);
+        auto const velocity = pattern.add<double>("velocity", block);
         auto step = file.declare(pattern);
         if (rank == 0) std::fputs(step.plan().explain().c_str(), stdout);
         for (int t = 0; t < 3; ++t) {
             data.assign(data.size(), t + rank / 100.0);  // compute
             step.rebase(t * 1024 * 1024 * static_cast<std::int64_t>(sizeof(double)));
-            step.write(0, data);
+            step.write(velocity, data);
             step.finish();
         }
         file.close();

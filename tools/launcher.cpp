@@ -24,7 +24,8 @@ struct Table {
 Table const open_mpi_options = {
     false, "mca gmca omca gomca prtemca pmixmca gpmixmca",
     "x n np c N H host hostfile machinefile default-hostfile app am tune bind-to map-by rank-by ppr cf cartofile "
-    "cpu-list cpu-set cpus-per-proc cpus-per-rank debugger hnp launch-agent max-restarts max-vm-size npernode "
+    "cpu-list cpu-set cpus-per-proc cpus-per-rank debugger hnp launch-agent max-restarts max-vm-size "
+    "npernode "
     "npersocket ompi-server output output-filename path personality prefix preload-files report-events report-pid "
     "report-uri rf rankfile stdin timeout wd wdir xml-file xterm display runtime-options with-ft dvm-uri pset",
     "allow-run-as-root oversubscribe nooversubscribe use-hwthread-cpus bind-to-core bind-to-socket bycore bynode "
@@ -185,7 +186,7 @@ struct Walk {
 };
 
 /// Goes past wrappers from part.starts on. Where one is used in a way not known, it is the program itself.
-void unwrap(Words const& words, Part& part, IsProgram const& is_program)
+void unwrap(Words const& words, LaunchedProgram& part, IsProgram const& is_program)
 {
     part.program = part.starts;
     while (part.program < part.end) {
@@ -242,7 +243,7 @@ void split_assignment(Launcher launcher, Option& option)
         option.values = {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-core::Status read_part(Command& command, Part part, IsProgram const& is_program)
+core::Status read_part(Command& command, LaunchedProgram part, IsProgram const& is_program)
 {
     Walk walk{command.words, part.first, part.end, is_program};
     walk.pass_options(table_of(command.kind));
@@ -311,7 +312,7 @@ Launcher launcher_by_version(std::string const& text)
 
 std::size_t behind_wrappers(Words const& words, IsProgram const& is_program)
 {
-    Part part;
+    LaunchedProgram part;
     part.end = words.size();
     unwrap(words, part, is_program);
     return part.program;
@@ -322,7 +323,7 @@ core::Result<Command> read_command(Words const& words, Launcher launcher, IsProg
     Command command;
     command.words = words;
     command.kind = launcher;
-    Part before;
+    LaunchedProgram before;
     before.end = words.size();
     unwrap(words, before, is_program);
     if (launcher == Launcher::none) {
@@ -334,7 +335,7 @@ core::Result<Command> read_command(Words const& words, Launcher launcher, IsProg
     for (auto const at : before.preloads) command.preload = words[at].substr(words[at].find('=') + 1);
     for (auto first = before.program + 1; first <= words.size();) {
         auto const begin = words.begin() + static_cast<std::ptrdiff_t>(first);
-        Part part;
+        LaunchedProgram part;
         part.first = first;
         part.end = static_cast<std::size_t>(std::find(begin, words.end(), ":") - words.begin());
         first = part.end + 1;

@@ -30,7 +30,7 @@ struct Option {
 };
 
 /// A program and what stands before it; with `:` between them a command has several.
-struct Part {
+struct LaunchedProgram {
     std::size_t first = 0;        ///< after the launcher's name or the colon
     std::vector<Option> options;  ///< of the launcher
     std::size_t starts = 0;       ///< what the launcher starts: the program or a wrapper, such as env
@@ -48,7 +48,7 @@ struct Command {
     Words words;
     std::size_t launcher = 0;  ///< its word; words.size() without one
     Launcher kind = Launcher::none;
-    std::vector<Part> parts;
+    std::vector<LaunchedProgram> parts;
     std::string preload;           ///< LD_PRELOAD that an env before the launcher sets
     std::string exported = "ALL";  ///< what srun gives the ranks where no option says it
 };
@@ -59,16 +59,16 @@ std::size_t behind_wrappers(Words const& words, IsProgram const& is_program);
 /// Local. `launcher` is what words[behind_wrappers()] is.
 tapioca::core::Result<Command> read_command(Words const& words, Launcher launcher, IsProgram const& is_program);
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+using EnvironmentVariables = std::vector<std::pair<std::string, std::string>>;
 
-struct Start {
-    Variables environment;  ///< to be set for the launcher itself
+struct PreloadedLaunch {
+    EnvironmentVariables environment;  ///< to be set for the launcher itself
     Words words;
 };
 
 /// The command that puts `library` before what LD_PRELOAD holds in every rank: in the launcher's own environment
 /// (`preload`) or in its options. `settings` are TAPIOCA_* variables that are set.
-Start with_library(Command const& command, std::string const& library, std::string const& preload,
-                   Variables const& settings);
+PreloadedLaunch with_library(Command const& command, std::string const& library, std::string const& preload,
+                             EnvironmentVariables const& settings);
 
 }  // namespace tools

@@ -11,9 +11,9 @@ namespace tools {
 namespace core = tapioca::core;
 namespace stage = tapioca::stage;
 
-char const* name_of(stage::Mapping mapping)
+char const* name_of(stage::LogMapping mapping)
 {
-    return mapping == stage::Mapping::node ? "node" : "process";
+    return mapping == stage::LogMapping::node ? "node" : "process";
 }
 
 Json to_json(LogFacts const& facts)

@@ -21,7 +21,7 @@ namespace stage = tapioca::stage;
 void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed, bool data, LogFacts& facts)
 {
     auto const& image = log.image();
-    stage::Image::Cursor cursor;
+    stage::LogImage::EntryCursor cursor;
     std::string damage;
     std::uint64_t waiting = 0;
     while (true) {

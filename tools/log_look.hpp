@@ -6,7 +6,7 @@
 
 #include <tapioca/stage.hpp>
 
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 #include "stage/snapshot.hpp"
 
 namespace tools {
@@ -17,7 +17,7 @@ struct LogFacts {
     std::string target;
     std::string host;
     std::uint32_t ranks = 0;  ///< of the job
-    tapioca::stage::Mapping mapping = {};
+    tapioca::stage::LogMapping mapping = {};
     std::uint64_t generation = 0;
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;    ///< of the requests' data

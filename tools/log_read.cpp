@@ -14,7 +14,7 @@ namespace {
 
 namespace core = tapioca::core;
 
-struct Reading {
+struct LogReading {
     std::string path;
     std::optional<std::uint32_t> rank;
     std::optional<std::uint64_t> request;
@@ -31,7 +31,7 @@ core::Status write_out(std::vector<std::byte> const& data, std::string const& ou
 }
 
 /// The data of one request.
-int read_data(tapioca::StageReader& reader, Reading const& a)
+int read_data(tapioca::StageReader& reader, LogReading const& a)
 {
     std::optional<tapioca::StagedRequest> found;
     int const status = each(reader, "read", [&](tapioca::StagedRequest const& request) {
@@ -46,7 +46,7 @@ int read_data(tapioca::StageReader& reader, Reading const& a)
 }
 
 /// One line for each request; with --follow also for those to come, until the writers have ended.
-int read_lines(tapioca::StageReader& reader, Reading const& a)
+int read_lines(tapioca::StageReader& reader, LogReading const& a)
 {
     auto generation = std::optional<std::uint64_t>();
     auto const show = [&](tapioca::StagedRequest const& request) {
@@ -70,7 +70,7 @@ int read_lines(tapioca::StageReader& reader, Reading const& a)
 
 int read_log(Words const& words)
 {
-    Reading a;
+    LogReading a;
     CLI::App app("The requests of a log, finished or live, or the data of one.");
     app.add_option("PATH", a.path, "a target, a directory of logs or a .meta file")->required();
     auto* const rank = app.add_option("--rank", a.rank, "requests of this rank")->option_text("R");

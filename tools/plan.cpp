@@ -148,7 +148,7 @@ double byte_hops(plan::Plan const& plan, plan::Route const& route, std::vector<p
     for (auto const& weight : weights)
         for (auto p = weight.begin; p < weight.end; ++p)
             sum += static_cast<double>(weight.bytes_in(p)) *
-                   plan.job.machine->topology->distance(weight.node, route.seats[p].node);
+                   plan.job.machine->topology->distance(weight.node, route.aggregator_places[p].node);
     return sum;
 }
 
@@ -168,24 +168,25 @@ int compare(Planner const& planner, Asked const& asked)
         auto const plan = planner.plan(*options);
         if (!plan) return fail(plan.error().text);
         auto const& route = asked.read ? plan->read : plan->write;
-        if (route.seats.empty()) return fail("one node with one tier leaves nothing to compare");
+        if (route.aggregator_places.empty()) return fail("one node with one tier leaves nothing to compare");
         auto const weights = planner.weigh(route.cuts, route.unit);
         std::set<int> nodes;
         double c1 = 0;
         double most = 0;
         double sum = 0;
-        for (auto const& seat : route.seats) {
-            nodes.insert(seat.node);
-            c1 = std::max(c1, seat.cost.c1_s);
-            most = std::max(most, seat.cost.total_s);
-            sum += seat.cost.total_s;
+        for (auto const& aggregator_place : route.aggregator_places) {
+            nodes.insert(aggregator_place.node);
+            c1 = std::max(c1, aggregator_place.cost.c1_s);
+            most = std::max(most, aggregator_place.cost.total_s);
+            sum += aggregator_place.cost.total_s;
         }
         fmt::print(
             "{:<17} {:>6} {:>12} {:>14} {:>16} {:>11.2f} {:>13.3f} {:>14.3f} {:>14.3f} {:>14.3f}\n", name, nodes.size(),
             core::format_bytes(route.network.crossing_bytes), core::format_bytes(route.network.most_in_bytes),
             route.passage.used > 0 ? core::format_bytes(static_cast<std::uint64_t>(route.passage.most_bytes)) : "-",
             byte_hops(*plan, route, weights) / static_cast<double>(std::max<std::uint64_t>(1, plan->job.pattern.bytes)),
-            c1 * 1e3, most * 1e3, sum / static_cast<double>(route.seats.size()) * 1e3, route.aggregated_s * 1e3);
+            c1 * 1e3, most * 1e3, sum / static_cast<double>(route.aggregator_places.size()) * 1e3,
+            route.aggregated_s * 1e3);
     }
     fmt::print(
         "\nmean hops: links that a byte crosses to its aggregator; C1 and cost: by model {}, of one aggregator; "
@@ -197,7 +198,7 @@ int compare(Planner const& planner, Asked const& asked)
 core::Status draw(Planner const& planner, plan::Plan const& plan, Asked const& asked)
 {
     auto const& route = asked.read ? plan.read : plan.write;
-    if (route.way == plan::Way::direct || route.seats.empty())
+    if (route.way == plan::Way::direct || route.aggregator_places.empty())
         return core::fail(Errc::unsupported,
                           "--svg: nothing is placed: every rank goes straight to the file, or there "
                           "is one node; --aggregators N gathers in any case");
@@ -205,8 +206,9 @@ core::Status draw(Planner const& planner, plan::Plan const& plan, Asked const& a
     Picture picture;
     picture.machine = &machine;
     for (int node = 0; node < plan.job.nodes; ++node) picture.nodes.push_back(node);
-    for (auto const& seat : route.seats) picture.aggregators.push_back({seat.node, machine.tiers[seat.tier].name});
-    picture.fed.resize(route.seats.size());
+    for (auto const& aggregator_place : route.aggregator_places)
+        picture.aggregators.push_back({aggregator_place.node, machine.tiers[aggregator_place.tier].name});
+    picture.fed.resize(route.aggregator_places.size());
     for (auto const& weight : planner.weigh(route.cuts, route.unit))
         for (auto p = weight.begin; p < weight.end; ++p)
             if (weight.bytes_in(p) > 0)

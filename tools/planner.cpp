@@ -25,7 +25,7 @@ Planner::Planner(std::shared_ptr<machine::Machine const> machine, int nodes, int
     for (int rank = 0; rank < job_.ranks; ++rank) {
         if (rank % ranks_per_node == 0) nodes_.emplace_back();
         nodes_.back().push_back(rank);
-        job_.pattern.add(pattern::summarise(workload_.part(rank).pattern().all()));
+        job_.pattern.add(pattern::summarise(tapioca::pattern::variables_of(workload_.part(rank).pattern())));
     }
 }
 
@@ -35,7 +35,7 @@ std::vector<plan::Weight> Planner::weigh(std::vector<std::int64_t> const& cuts, 
     pattern::Scale scale(cuts, unit);
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         scale.clear();
-        for (int const rank : nodes_[node]) scale.add(workload_.part(rank).pattern().all());
+        for (int const rank : nodes_[node]) scale.add(tapioca::pattern::variables_of(workload_.part(rank).pattern()));
         auto const here = plan::weights_of(static_cast<int>(node), scale.weights(), nodes_.size());
         weights.insert(weights.end(), here.begin(), here.end());
     }
@@ -50,8 +50,8 @@ core::Result<plan::Plan> Planner::plan(Options const& options) const
     if (plan::wants_histogram(job)) {
         histogram.resize(plan::histogram_bins, 0);
         for (int rank = 0; rank < job.ranks; ++rank) {
-            auto const one = pattern::histogram(workload_.part(rank).pattern().all(), job.pattern.begin,
-                                                job.pattern.end, plan::histogram_bins);
+            auto const one = pattern::histogram(tapioca::pattern::variables_of(workload_.part(rank).pattern()),
+                                                job.pattern.begin, job.pattern.end, plan::histogram_bins);
             std::transform(one.begin(), one.end(), histogram.begin(), histogram.begin(), std::plus<>());
         }
     }

@@ -52,8 +52,8 @@ std::string joined(std::string const& library, std::string const& others)
 }
 
 /// LD_PRELOAD=... of env, behind the launcher, would replace ours; env -i would drop it.
-void edit_env(Edits& edits, Part const& part, std::string const& library, std::string const& preload,
-              Variables const& settings)
+void edit_env(Edits& edits, LaunchedProgram const& part, std::string const& library, std::string const& preload,
+              EnvironmentVariables const& settings)
 {
     auto const prefix = std::string(variable) + "=";
     for (auto const at : part.preloads) edits.word(at) = prefix + joined(library, edits.word(at).substr(prefix.size()));
@@ -65,7 +65,7 @@ void edit_env(Edits& edits, Part const& part, std::string const& library, std::s
 }
 
 /// Joins what options named in `setters` give LD_PRELOAD, and returns the names of all variables they set.
-std::set<std::string> join_options(Edits& edits, Part const& part, std::set<std::string> const& setters,
+std::set<std::string> join_options(Edits& edits, LaunchedProgram const& part, std::set<std::string> const& setters,
                                    std::string const& library, std::string const& preload)
 {
     std::set<std::string> given;
@@ -104,7 +104,7 @@ std::string unquoted(std::string const& text)
 
 /// srun's list of variables, with ours. TAPIOCA_* go by name: srun has them in its environment.
 std::string exported(std::string const& list, std::string const& library, std::string const& preload,
-                     Variables const& settings)
+                     EnvironmentVariables const& settings)
 {
     Words items;
     std::set<std::string> names;
@@ -125,8 +125,8 @@ std::string exported(std::string const& list, std::string const& library, std::s
     return text;
 }
 
-void edit_srun(Edits& edits, Part const& part, std::string const& by_default, std::string const& library,
-               std::string const& preload, Variables const& settings)
+void edit_srun(Edits& edits, LaunchedProgram const& part, std::string const& by_default, std::string const& library,
+               std::string const& preload, EnvironmentVariables const& settings)
 {
     bool found = false;
     for (auto const& option : part.options)
@@ -139,10 +139,10 @@ void edit_srun(Edits& edits, Part const& part, std::string const& by_default, st
 
 }  // namespace
 
-Start with_library(Command const& command, std::string const& library, std::string const& ambient,
-                   Variables const& settings)
+PreloadedLaunch with_library(Command const& command, std::string const& library, std::string const& ambient,
+                             EnvironmentVariables const& settings)
 {
-    Start start;
+    PreloadedLaunch start;
     Edits edits(command.words);
     auto const& preload = command.preload.empty() ? ambient : command.preload;
     for (auto const& part : command.parts) {

@@ -52,7 +52,7 @@ private:
 };
 
 /// What a command prints, all told; it gets no input and ten seconds.
-std::string output_of(Words const& words, Variables const& variables)
+std::string output_of(Words const& words, EnvironmentVariables const& variables)
 {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return {};
@@ -153,14 +153,14 @@ std::optional<Mpi> mpi_among(Libraries const& libraries)
     return std::nullopt;
 }
 
-core::Result<Libraries> libraries_of(std::string const& path, Variables const& variables)
+core::Result<Libraries> libraries_of(std::string const& path, EnvironmentVariables const& variables)
 {
     Mapped const file(path);
     auto const facts = elf::read(file.bytes());
     if (!facts) return tl::unexpected(facts.error());
     auto const& linker = facts->interpreter.empty() ? ourselves().interpreter : facts->interpreter;
-    Variables all = {{"LD_PRELOAD", ""},
-                     {"LD_TRACE_LOADED_OBJECTS", "1"}};  // what the user preloads is not the program's
+    EnvironmentVariables all = {{"LD_PRELOAD", ""},
+                                {"LD_TRACE_LOADED_OBJECTS", "1"}};  // what the user preloads is not the program's
     all.insert(all.end(), variables.begin(), variables.end());
     return parse_trace(output_of({linker, path.find('/') == std::string::npos ? "./" + path : path}, all));
 }
@@ -190,7 +190,7 @@ bool is_program(std::string const& word)
 }
 
 core::Result<std::optional<Mpi>> mpi_of_program(std::string const& path, std::string const& shown,
-                                                Variables const& variables)
+                                                EnvironmentVariables const& variables)
 {
     auto const refuse = [&](std::string const& why) { return core::fail(Errc::unsupported, shown + why); };
     struct stat status {};

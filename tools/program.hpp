@@ -33,7 +33,7 @@ Libraries parse_trace(std::string const& text);
 std::optional<Mpi> mpi_among(Libraries const& libraries);
 
 /// Asks the dynamic linker which libraries it would load; `variables` are set for it. The program does not run.
-tapioca::core::Result<Libraries> libraries_of(std::string const& path, Variables const& variables = {});
+tapioca::core::Result<Libraries> libraries_of(std::string const& path, EnvironmentVariables const& variables = {});
 
 /// The file that `word` means: with a slash as it is, seen from `directory`, else along PATH. Empty: there is none.
 std::string find_program(std::string const& word, std::string const& directory, bool also_here);
@@ -43,7 +43,7 @@ bool is_program(std::string const& word);
 /// The MPI of a program; nothing where it cannot be seen: scripts, and programs that may load it later. A program that
 /// nothing can be loaded into is an error, whose text begins with `shown`.
 tapioca::core::Result<std::optional<Mpi>> mpi_of_program(std::string const& path, std::string const& shown,
-                                                         Variables const& variables);
+                                                         EnvironmentVariables const& variables);
 
 /// Which launcher `path` is, by its name, its libraries, or what it says of its version.
 Launcher identify_launcher(std::string const& path);

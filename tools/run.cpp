@@ -51,7 +51,7 @@ std::vector<Use> run_uses()
 }
 
 struct Asked {
-    Variables set;  ///< TAPIOCA_*
+    EnvironmentVariables set;  ///< TAPIOCA_*
     bool dry_run = false;
     bool help = false;
     Words command;
@@ -154,15 +154,15 @@ std::optional<Mpi> mpi_of_launcher(Launcher launcher)
 }
 
 /// The first program whose MPI can be seen; nothing, if none's can.
-struct Seen {
+struct SeenProgram {
     std::optional<Mpi> mpi;
     std::string shown, path;
-    Variables variables;
+    EnvironmentVariables variables;
 };
 
-core::Result<Seen> look_at(Command const& command)
+core::Result<SeenProgram> look_at(Command const& command)
 {
-    Seen seen;
+    SeenProgram seen;
     bool const also_here = command.kind == Launcher::open_mpi || command.kind == Launcher::srun;
     for (auto const& part : command.parts) {
         if (!part.has_program()) continue;
@@ -172,7 +172,7 @@ core::Result<Seen> look_at(Command const& command)
             if (part.program != part.starts) continue;  // a wrapper used in an unusual way: it will say so itself
             return core::fail(Errc::not_found, fmt::format("{}: there is no such program", shown));
         }
-        Variables variables;
+        EnvironmentVariables variables;
         if (!part.library_path.empty()) variables.emplace_back("LD_LIBRARY_PATH", part.library_path);
         auto const mpi = mpi_of_program(path, shown, variables);
         if (!mpi) return tl::unexpected(mpi.error());
@@ -187,7 +187,7 @@ core::Result<Seen> look_at(Command const& command)
 }
 
 /// Whether the dynamic linker finds all that the library needs, in the program if that can be seen.
-core::Status check_loads(Library const& library, Seen const& seen)
+core::Status check_loads(Library const& library, SeenProgram const& seen)
 {
     auto variables = seen.variables;
     auto const before = seen.mpi ? libraries_of(seen.path, variables) : core::Result<Libraries>{};
@@ -212,7 +212,7 @@ std::string quoted(std::string const& word)
     return text + "'";
 }
 
-int start(Start const& start, bool dry_run)
+int start(PreloadedLaunch const& start, bool dry_run)
 {
     if (dry_run) {
         Words shown;
@@ -274,7 +274,7 @@ int run_program(Words const& words)
         fmt::print(stderr, "tapioca run: {} is built on {}, but {} starts programs of {}: each rank may be alone\n",
                    seen->shown, seen->mpi->describe(), first, of_launcher->describe());
 
-    Variables variables = asked->set;
+    EnvironmentVariables variables = asked->set;
     for (auto const& [name, value] : settings::read_environment())
         if (std::none_of(variables.begin(), variables.end(), [&](auto const& pair) { return pair.first == name; }))
             variables.emplace_back(name, value);

@@ -12,7 +12,7 @@ setup_packages() {
     fi
     case " $id $like " in
     *" debian "* | *" ubuntu "*) ;;
-    *) setup_fail "this system (${id:-unknown}) is neither Debian nor Ubuntu: install the equivalents of '$*' and build with CMake (README, Build by hand)" ;;
+    *) setup_fail "this system (${id:-unknown}) is neither Debian nor Ubuntu: install the equivalents of '$*' and build with CMake (docs/install.md)" ;;
     esac
     for package in "$@"; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")

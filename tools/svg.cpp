@@ -7,14 +7,14 @@
 #include <fmt/core.h>
 
 #include "core/units.hpp"
-#include "machine/topology/layout.hpp"
+#include "machine/topology/drawing.hpp"
 #include "svg_pen.hpp"
 
 namespace tools {
 
 namespace {
 
-using tapioca::machine::Layout;
+using tapioca::machine::TopologyDrawing;
 
 std::string bytes(double count)
 {
@@ -123,7 +123,7 @@ private:
         for (auto const& spot : layout_.spots) marks(spot);
     }
 
-    void edge(Layout::Edge const& edge)
+    void edge(TopologyDrawing::Edge const& edge)
     {
         pen_.body += fmt::format(
             "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#8a93a0\" stroke-width=\"2\"/>\n",
@@ -133,7 +133,7 @@ private:
         pen_.text(x, y + 4.5, 13, edge.label, "text-anchor=\"middle\"");
     }
 
-    void cell(Layout::Spot const& spot)
+    void cell(TopologyDrawing::Point const& spot)
     {
         auto const job = job_node_.find(spot.node);
         auto const size = layout_.cell;
@@ -168,7 +168,7 @@ private:
     }
 
     /// Aggregators and gateways, over all cells.
-    void marks(Layout::Spot const& spot)
+    void marks(TopologyDrawing::Point const& spot)
     {
         std::vector<std::size_t> here;
         auto const job = job_node_.find(spot.node);
@@ -310,7 +310,7 @@ private:
 
     Picture const& picture_;
     tapioca::machine::Machine const& machine_;
-    Layout layout_;
+    TopologyDrawing layout_;
     std::map<int, int> job_node_;
     std::vector<std::vector<std::pair<std::size_t, double>>> sent_;  // per node of the job: partition, bytes
     std::vector<std::string> tiers_;

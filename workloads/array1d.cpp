@@ -79,10 +79,10 @@ core::Result<Workload> array1d_of(std::vector<std::string> const& words, int ran
 
 }  // namespace
 
-extern constexpr Kind array1d = {.name = "array1d",
-                                 .about = "one contiguous piece per rank",
-                                 .options = array1d_options,
-                                 .text = "array1d:BYTES,uniform|random|normal",
-                                 .from_words = array1d_of};
+extern constexpr WorkloadKind array1d = {.name = "array1d",
+                                         .about = "one contiguous piece per rank",
+                                         .options = array1d_options,
+                                         .text = "array1d:BYTES,uniform|random|normal",
+                                         .from_words = array1d_of};
 
 }  // namespace workloads

@@ -30,7 +30,7 @@ Workload make_calls(std::string const& name, std::int64_t bytes, std::int64_t bl
     workload.title = workload.label;
     workload.interleaved_by = spread ? block : 0;
     workload.part = [block, apart = spread ? workload.steps * block : block](int rank) {
-        return Part{{{rank * apart, block, 0, 1}}, {}};
+        return RankPart{{{rank * apart, block, 0, 1}}, {}};
     };
     return workload;
 }

@@ -25,7 +25,7 @@ public:
     [[nodiscard]] std::int64_t of(int rank) const { return before(rank + 1) - before(rank); }
     [[nodiscard]] std::int64_t total() const { return before(ranks_); }
     /// One contiguous piece of so many bytes a rank.
-    [[nodiscard]] Part piece(int rank) const { return {{{before(rank), of(rank), 0, 1}}, {}}; }
+    [[nodiscard]] RankPart piece(int rank) const { return {{{before(rank), of(rank), 0, 1}}, {}}; }
 
 private:
     std::int64_t each_ = 0;

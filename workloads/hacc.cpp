@@ -113,7 +113,7 @@ Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout,
     workload.part = [dealt = deal(sizes, ranks, particles), aos = layout == "aos"](int rank) {
         auto const mine = dealt.of(rank);
         auto const before = dealt.before(rank);
-        Part part;
+        RankPart part;
         std::int64_t sizes_before = 0;
         for (auto const size : tapioca::hacc::variable_bytes) {
             auto const offset = aos ? before * tapioca::hacc::particle_bytes + mine * sizes_before
@@ -126,10 +126,10 @@ Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout,
     return workload;
 }
 
-extern constexpr Kind hacc = {.name = "hacc",
-                              .about = "HACC-IO: nine variables, 38 bytes a particle",
-                              .options = hacc_options,
-                              .text = "hacc:PARTICLES,aos|soa",
-                              .from_words = hacc_of};
+extern constexpr WorkloadKind hacc = {.name = "hacc",
+                                      .about = "HACC-IO: nine variables, 38 bytes a particle",
+                                      .options = hacc_options,
+                                      .text = "hacc:PARTICLES,aos|soa",
+                                      .from_words = hacc_of};
 
 }  // namespace workloads

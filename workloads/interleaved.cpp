@@ -28,7 +28,7 @@ Workload make_interleaved(int ranks, std::int64_t bytes, std::int64_t block, boo
                     core::format_bytes(static_cast<std::uint64_t>(block * count)));
     workload.block_bytes = block;
     workload.part = [=](int rank) {
-        Part part;
+        RankPart part;
         part.variables.push_back({rank * block, block, ranks * block, count});
         if (!as_list) return part;
         std::mt19937_64 random(1);  // the same on all ranks: a deal in another order each time
@@ -77,10 +77,10 @@ core::Result<Workload> interleaved_of(std::vector<std::string> const& words, int
 
 }  // namespace
 
-extern constexpr Kind interleaved = {.name = "interleaved",
-                                     .about = "blocks of a few bytes dealt rank by rank",
-                                     .options = interleaved_options,
-                                     .text = "interleaved:BLOCK,BYTES",
-                                     .from_words = interleaved_of};
+extern constexpr WorkloadKind interleaved = {.name = "interleaved",
+                                             .about = "blocks of a few bytes dealt rank by rank",
+                                             .options = interleaved_options,
+                                             .text = "interleaved:BLOCK,BYTES",
+                                             .from_words = interleaved_of};
 
 }  // namespace workloads

@@ -3,9 +3,10 @@
 
 namespace workloads {
 
-extern constexpr Kind segmented = {.name = "segmented",
-                                   .about = "whole files: every call writes all ranks' blocks in a row",
-                                   .options = [](CLI::App& verb) { return options_of_calls(verb, "segmented", false); },
-                                   .whole_files = true};
+extern constexpr WorkloadKind segmented = {
+    .name = "segmented",
+    .about = "whole files: every call writes all ranks' blocks in a row",
+    .options = [](CLI::App& verb) { return options_of_calls(verb, "segmented", false); },
+    .whole_files = true};
 
 }  // namespace workloads

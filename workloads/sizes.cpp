@@ -29,9 +29,9 @@ core::Result<Workload> sizes_of(std::vector<std::string> const& words, int ranks
 
 }  // namespace
 
-extern constexpr Kind sizes = {.name = "sizes",
-                               .about = "an array in parts of given sizes",
-                               .text = "sizes:BYTES,BYTES,... for each rank",
-                               .from_words = sizes_of};
+extern constexpr WorkloadKind sizes = {.name = "sizes",
+                                       .about = "an array in parts of given sizes",
+                                       .text = "sizes:BYTES,BYTES,... for each rank",
+                                       .from_words = sizes_of};
 
 }  // namespace workloads

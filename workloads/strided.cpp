@@ -3,9 +3,10 @@
 
 namespace workloads {
 
-extern constexpr Kind strided = {.name = "strided",
-                                 .about = "whole files: every call writes one block in each rank's part",
-                                 .options = [](CLI::App& verb) { return options_of_calls(verb, "strided", true); },
-                                 .whole_files = true};
+extern constexpr WorkloadKind strided = {
+    .name = "strided",
+    .about = "whole files: every call writes one block in each rank's part",
+    .options = [](CLI::App& verb) { return options_of_calls(verb, "strided", true); },
+    .whole_files = true};
 
 }  // namespace workloads

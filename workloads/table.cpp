@@ -3,14 +3,14 @@
 
 namespace workloads {
 
-#define ROW(kind) extern Kind const kind;
+#define ROW(kind) extern WorkloadKind const kind;
 #include "workloads/rows.inc"
 #undef ROW
 
-std::span<Kind const* const> kinds()
+std::span<WorkloadKind const* const> kinds()
 {
 #define ROW(kind) &kind,
-    static constexpr Kind const* rows[] = {
+    static constexpr WorkloadKind const* rows[] = {
 #include "workloads/rows.inc"
     };
 #undef ROW

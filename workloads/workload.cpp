@@ -24,7 +24,7 @@ std::vector<std::string> split(std::string const& text, char separator)
 
 }  // namespace
 
-tapioca::Pattern Part::pattern() const
+tapioca::Pattern RankPart::pattern() const
 {
     tapioca::Pattern pattern;
     if (!extents.empty()) {

@@ -20,7 +20,7 @@ class App;
 namespace workloads {
 
 /// `count` blocks of `length` bytes, `stride` apart, from `offset` on.
-struct Variable {
+struct StridedBlocks {
     std::int64_t offset = 0;
     std::int64_t length = 0;
     std::int64_t stride = 0;
@@ -29,8 +29,8 @@ struct Variable {
 };
 
 /// What one rank moves.
-struct Part {
-    std::vector<Variable> variables;
+struct RankPart {
+    std::vector<StridedBlocks> variables;
     std::vector<tapioca::Extent> extents;  ///< the same, where it is declared as an irregular list instead
 
     [[nodiscard]] tapioca::Pattern pattern() const;
@@ -56,7 +56,7 @@ struct Workload {
     std::int64_t block_bytes = 0;     ///< size of the smallest piece, for the table
     int steps = 2;                    ///< that fill a file
     std::int64_t interleaved_by = 0;  ///< how far on the next step lies; 0: behind all of this one
-    std::function<Part(int rank)> part;
+    std::function<RankPart(int rank)> part;
 };
 
 /// Makes a workload for so many ranks.
@@ -65,7 +65,7 @@ using Maker = std::function<Workload(int ranks)>;
 using Chosen = std::function<tapioca::core::Result<std::vector<Maker>>()>;
 
 /// A row of the table.
-struct Kind {
+struct WorkloadKind {
     std::string_view name;
     std::string_view about;  ///< one line for `tapioca bench --help`
     /// Adds the workload's own options to the subcommand of `tapioca bench`. Null: not for the benchmark.
@@ -78,7 +78,7 @@ struct Kind {
 };
 
 /// All kinds of workloads, in the table's order.
-std::span<Kind const* const> kinds();
+std::span<WorkloadKind const* const> kinds();
 
 /// "hacc:25000,aos" and the like, for `ranks` ranks. Local.
 tapioca::core::Result<Workload> from_text(std::string const& text, int ranks);

@@ -31,7 +31,7 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Info_create(&hints);
-    MPI_Info_set(hints, "tapioca_buffers", "4"); /* options are hints: the README lists them */
+    MPI_Info_set(hints, "tapioca_buffers", "4"); /* options are hints: docs/settings.md lists them */
 
     must(TAPIOCA_Block_of(2, shape, ranks, rank, start, count));
     must(TAPIOCA_Pattern_create(&pattern));

@@ -93,8 +93,9 @@ int TAPIOCA_Last_failure(TAPIOCA_Failure* failure);
 
 /* ---- files ---- */
 
-/* Opens `path`. Collective over `comm`: all ranks pass the same. Options are hints: TAPIOCA_BUFFERSIZE of the
- * README is the key `tapioca_buffersize`. `comm` and `info` may be freed while the file is open. After an error
+/* Opens `path`. Collective over `comm`: all ranks pass the same. Options are hints: TAPIOCA_BUFFERSIZE of
+ * docs/settings.md is the key `tapioca_buffersize`. `comm` and `info` may be freed while the file is open. After an
+ * error
  * `*file` is TAPIOCA_FILE_NULL. */
 int TAPIOCA_Open(MPI_Comm comm, char const* path, int mode, MPI_Info info, TAPIOCA_File* file);
 /* Brings what is in the log of a staged file into the file. Collective; nothing to do for others. */

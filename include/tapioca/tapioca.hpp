@@ -2,9 +2,9 @@
 //
 //     auto file = tapioca::File::open(comm, "out.dat", tapioca::Mode::create);   // collective
 //     tapioca::Pattern pattern;
-//     pattern.add({{rank * n, n}});                                              // variable 0
+//     auto u = pattern.add<double>("u", tapioca::block_of({.shape = {nx, ny}, .ranks = ranks, .rank = rank}));
 //     auto step = file.declare(pattern);                                         // collective: plans
-//     step.write(0, std::as_bytes(std::span(data)));                             // local
+//     step.write(u, data);                                                       // local
 //     step.finish();                                                             // collective
 //     file.close();                                                              // collective
 //
@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <ranges>
 #include <span>
@@ -35,7 +36,7 @@ class FileState;
 class StepState;
 }  // namespace declared
 namespace api {
-struct Inside;  ///< how the C face reaches the two above
+struct Internals;  ///< how the C face reaches the two above
 }
 
 enum class Mode {
@@ -64,6 +65,14 @@ private:
     std::string json_;
 };
 
+/// A range of values that does not own them, or is no temporary.
+template <class R>
+concept Values = std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R> && std::ranges::sized_range<R> &&
+    Value<std::ranges::range_value_t<R>>;
+/// One whose values can be changed.
+template <class R>
+concept MutableValues = Values<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
 class Step;
 
 /// An open file on a communicator. Movable, not copyable.
@@ -73,7 +82,7 @@ public:
     /// file; other ranks open it when they first do I/O, on several nodes one rank of each at once. It
     /// is an error if they find another file than rank 0's, then or later (docs/collectives.md).
     /// `comm` may be freed while the file is open, and the working directory may change.
-    static File open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options = {},
+    static File open(MPI_Comm comm, std::filesystem::path const& path, Mode mode, Options const& options = {},
                      MPI_Info info = MPI_INFO_NULL);
 
     File(File&&) noexcept;
@@ -96,7 +105,7 @@ public:
 
 private:
     friend class Step;
-    friend struct api::Inside;
+    friend struct api::Internals;
     explicit File(std::shared_ptr<declared::FileState> state);
     std::shared_ptr<declared::FileState> state_;
 };
@@ -116,17 +125,35 @@ public:
     /// Names the buffer that receives variable `var`. Local; otherwise as write().
     void read(std::size_t var, std::span<std::byte> bytes);
 
-    /// The same for any contiguous range of plain values, such as std::vector<double>.
-    template <std::ranges::contiguous_range R>
-    requires(!std::same_as<std::ranges::range_value_t<R>, std::byte>) void write(std::size_t var, R const& values)
+    /// The same for any contiguous range of plain values that outlives the call, such as a std::vector<double> or a
+    /// std::span. A temporary that owns its values does not compile: nothing would be left of it in finish().
+    template <Values R>
+    void write(std::size_t var, R&& values)
     {
-        write(var, std::as_bytes(std::span(values)));
+        write(var, std::span<std::byte const>(std::as_bytes(std::span(values))));
+    }
+    template <MutableValues R>
+    void read(std::size_t var, R&& values)
+    {
+        read(var, std::span<std::byte>(std::as_writable_bytes(std::span(values))));
+    }
+    /// The same for a variable with a type, which the range must have.
+    template <class T, Values R>
+    requires std::same_as<std::ranges::range_value_t<R>, T>
+    void write(Variable<T> var, R&& values)
+    {
+        write(var.number(), std::span<std::byte const>(std::as_bytes(std::span(values))));
+    }
+    template <class T, MutableValues R>
+    requires std::same_as<std::ranges::range_value_t<R>, T>
+    void read(Variable<T> var, R&& values)
+    {
+        read(var.number(), std::span<std::byte>(std::as_writable_bytes(std::span(values))));
     }
     template <std::ranges::contiguous_range R>
-    requires(!std::same_as<std::ranges::range_value_t<R>, std::byte>) void read(std::size_t var, R& values)
-    {
-        read(var, std::as_writable_bytes(std::span(values)));
-    }
+    requires(!std::ranges::borrowed_range<R>) void write(std::size_t var, R&& values) = delete;
+    template <std::ranges::contiguous_range R>
+    requires(!std::ranges::borrowed_range<R>) void read(std::size_t var, R&& values) = delete;
 
     /// Moves all variables. Collective; the buffers may be reused when it returns. Written data is
     /// in the file, and durable after File::sync(). Does what start() and wait() do: of one run, all ranks call
@@ -141,6 +168,11 @@ public:
 
     /// Bytes of `var` that the last read delivered: less than declared where the file ended. Local.
     [[nodiscard]] std::uint64_t received(std::size_t var) const;
+    template <class T>
+    [[nodiscard]] std::uint64_t received(Variable<T> var) const
+    {
+        return received(var.number());
+    }
 
     /// Moves the declared step to `offset` bytes further on in the file from the next run on.
     /// Local; the same on all ranks.
@@ -154,7 +186,7 @@ public:
 
 private:
     friend class File;
-    friend struct api::Inside;
+    friend struct api::Internals;
     explicit Step(std::unique_ptr<declared::StepState> state);
     std::unique_ptr<declared::StepState> state_;
 };

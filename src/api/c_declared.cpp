@@ -9,7 +9,7 @@
 
 namespace tapioca::c {
 
-Declared::Declared(Step step, std::vector<Variable> variables)
+Declared::Declared(Step step, std::vector<DeclaredVariable> variables)
     : step_{std::move(step), true, {}, {}},
       handle_(Handles<TAPIOCA_Step_s>::all().enter(step_)),
       variables_(std::move(variables)),
@@ -28,10 +28,11 @@ Declared::~Declared()
 }
 
 /// Equal variables are supplied in the order of their declaration.
-core::Result<std::size_t> Declared::take(Variable const& which)
+core::Result<std::size_t> Declared::take(DeclaredVariable const& which)
 {
-    auto const first = std::lower_bound(order_.begin(), order_.end(), which,
-                                        [&](std::size_t var, Variable const& v) { return variables_[var] < v; });
+    auto const first =
+        std::lower_bound(order_.begin(), order_.end(), which,
+                         [&](std::size_t var, DeclaredVariable const& v) { return variables_[var] < v; });
     if (first == order_.end() || variables_[*first] != which)
         return core::fail(
             Errc::invalid_argument,
@@ -44,9 +45,10 @@ core::Result<std::size_t> Declared::take(Variable const& which)
     return order_[next];
 }
 
-void Declared::supply(declared::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem)
+void Declared::supply(declared::Op op, DeclaredVariable const& which, void* data, TAPIOCA_Status* status,
+                      core::Status problem)
 {
-    auto& state = api::Inside::of(step_.step);
+    auto& state = api::Internals::of(step_.step);
     auto const spoil = [&](Errc code, std::string const& what) {
         state.spoil(core::fail(
             code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == declared::Op::write ? "write" : "read",
@@ -93,7 +95,7 @@ void Declared::begin()
         else
             moved_ = step_.step.finish();
     } catch (Error const& error) {
-        api::Inside::of(step_.step).forget();
+        api::Internals::of(step_.step).forget();
         settle(static_cast<int>(error.code()));
         error_ = error;
         throw;

@@ -85,7 +85,7 @@ void refuse(Errc code, char const* call, std::string const& what)
 
 void agree(TAPIOCA_File_s& file, char const* call, core::Status const& local)
 {
-    auto& state = api::Inside::of(file.file);
+    auto& state = api::Internals::of(file.file);
     state.require_open(call);
     state.raise_if(call, state.session->agreement().agree(local));
 }

@@ -10,7 +10,7 @@
 
 #include <tapioca/tapioca.h>
 
-#include "api/inside.hpp"
+#include "api/internals.hpp"
 
 namespace tapioca::c {
 class Declared;
@@ -84,19 +84,20 @@ private:
 /// The step of TAPIOCA_Init: finds variables by offset, counts calls, and runs the step with the last one.
 class Declared {
 public:
-    struct Variable {
+    struct DeclaredVariable {
         std::int64_t offset, count, type_size;
-        auto operator<=>(Variable const&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
+        auto operator<=>(DeclaredVariable const&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
     };
 
-    Declared(Step step, std::vector<Variable> variables);
+    Declared(Step step, std::vector<DeclaredVariable> variables);
     Declared(Declared const&) = delete;
     Declared& operator=(Declared const&) = delete;
     ~Declared();
 
     /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run. `problem` is what the caller
     /// found wrong with the data.
-    void supply(declared::Op op, Variable const& which, void* data, TAPIOCA_Status* status, core::Status problem = {});
+    void supply(declared::Op op, DeclaredVariable const& which, void* data, TAPIOCA_Status* status,
+                core::Status problem = {});
     void split();
     bool progress();
     Moved wait();
@@ -110,22 +111,22 @@ private:
         under_way,
         failed,  ///< to start, in a split run: TAPIOCA_Wait has only to say so
     };
-    struct Call {
+    struct RecordedCall {
         TAPIOCA_Status* status;
         std::size_t var;  ///< or variables_.size(): none
     };
 
-    [[nodiscard]] core::Result<std::size_t> take(Variable const& which);
+    [[nodiscard]] core::Result<std::size_t> take(DeclaredVariable const& which);
     void begin();
     void settle(int code);
 
     TAPIOCA_Step_s step_;
     TAPIOCA_Step handle_;
-    std::vector<Variable> variables_;
+    std::vector<DeclaredVariable> variables_;
     std::vector<std::size_t> order_;  ///< variables by offset, count and type size
     std::vector<std::size_t>
         taken_;  ///< by place in order_: of the equal variables from there on, how many are supplied
-    std::vector<Call> calls_;
+    std::vector<RecordedCall> calls_;
     declared::Op op_ = declared::Op::write;
     Phase phase_ = Phase::gathering;
     bool split_ = false;

@@ -49,13 +49,14 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
                 fmt::format("tapioca: TAPIOCA_Open: rank {}: {}", failure.rank, failure.text));
 }
 
-core::Result<std::vector<Declared::Variable>> check_declaration(std::int64_t const* count, std::int64_t const* size,
-                                                                std::int64_t const* offset, int nvars)
+core::Result<std::vector<Declared::DeclaredVariable>> check_declaration(std::int64_t const* count,
+                                                                        std::int64_t const* size,
+                                                                        std::int64_t const* offset, int nvars)
 {
     if (nvars < 0) return core::fail(Errc::invalid_argument, fmt::format("{} variables", nvars));
     if (nvars > 0 && (!count || !size || !offset))
         return core::fail(Errc::invalid_argument, "an array of counts, type sizes or offsets is null");
-    std::vector<Declared::Variable> variables;
+    std::vector<Declared::DeclaredVariable> variables;
     variables.reserve(static_cast<std::size_t>(nvars));
     for (int i = 0; i < nvars; ++i) {
         std::int64_t bytes = 0;
@@ -67,7 +68,7 @@ core::Result<std::vector<Declared::Variable>> check_declaration(std::int64_t con
     return variables;
 }
 
-void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::Variable>> variables)
+void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::DeclaredVariable>> variables)
 {
     constexpr char const* call = "TAPIOCA_Init";
     core::Status local;

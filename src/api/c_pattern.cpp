@@ -123,8 +123,9 @@ int TAPIOCA_Pattern_add_block(TAPIOCA_Pattern pattern, int ndims, int64_t const 
     return c::guarded([&] {
         auto problem = c::check_dimensions(ndims, {shape});
         core::keep_first(problem, c::check_place(ranks, rank));
-        c::add(pattern, "TAPIOCA_Pattern_add_block", problem, var,
-               [&] { return block_of(c::list(ndims, shape), ranks, rank, element_size, file_offset); });
+        c::add(pattern, "TAPIOCA_Pattern_add_block", problem, var, [&] {
+            return block_of({c::list(ndims, shape), {}, ranks, rank, element_size, file_offset});
+        });
     });
 }
 
@@ -134,7 +135,7 @@ int TAPIOCA_Block_of(int ndims, int64_t const shape[], int ranks, int rank, int6
         auto problem = c::check_dimensions(ndims, {shape, start, count});
         core::keep_first(problem, c::check_place(ranks, rank));
         if (!problem) c::refuse(problem.error().code, "TAPIOCA_Block_of", problem.error().text);
-        auto const block = block_of(c::list(ndims, shape), ranks, rank, 1);
+        auto const block = block_of({.shape = c::list(ndims, shape), .ranks = ranks, .rank = rank});
         std::copy(block.start.begin(), block.start.end(), start);
         std::copy(block.count.begin(), block.count.end(), count);
     });

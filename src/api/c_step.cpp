@@ -30,7 +30,7 @@ void supply(TAPIOCA_Step handle, char const* call, declared::Op op, int var, voi
     if (bytes < 0) core::keep_first(local, core::fail(Errc::invalid_argument, fmt::format("{} bytes", bytes)));
     if (var < 0) core::keep_first(local, core::fail(Errc::invalid_argument, "there is no such variable"));
     if (!local)
-        api::Inside::of(step).spoil(
+        api::Internals::of(step).spoil(
             core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
     auto const number = static_cast<std::size_t>(var);  // a bad one is out of range for C++, too
     auto* const first = static_cast<std::byte*>(data);

@@ -34,9 +34,9 @@ declared::StepState& alive(std::unique_ptr<declared::StepState> const& state, ch
 
 }  // namespace
 
-File File::open(MPI_Comm comm, std::string const& path, Mode mode, Options const& options, MPI_Info info)
+File File::open(MPI_Comm comm, std::filesystem::path const& path, Mode mode, Options const& options, MPI_Info info)
 {
-    return File(declared::open_file(comm, path, mode, options, info));
+    return File(declared::open_file(comm, path.string(), mode, options, info));
 }
 
 File::File(std::shared_ptr<declared::FileState> state) : state_(std::move(state)) {}
@@ -52,7 +52,7 @@ File::~File() = default;
 Step File::declare(Pattern const& pattern)
 {
     (void)alive(state_, "declare");
-    return Step(declared::declare(state_, pattern.all()));
+    return Step(declared::declare(state_, pattern::variables_of(pattern)));
 }
 
 void File::flush()

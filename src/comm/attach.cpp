@@ -119,15 +119,15 @@ void tear(MPI_Win window)
         if (other.window == window) other.torn = true;
 }
 
-Key::Key() : value_(make_key(drop_object)) {}
+AttachmentKey::AttachmentKey() : value_(make_key(drop_object)) {}
 
-std::shared_ptr<void> attached(MPI_Comm comm, Key const& key)
+std::shared_ptr<void> attached(MPI_Comm comm, AttachmentKey const& key)
 {
     auto* const held = attribute<Held>(comm, key.value());
     return held ? *held : nullptr;
 }
 
-void attach(MPI_Comm comm, Key const& key, std::shared_ptr<void> object)
+void attach(MPI_Comm comm, AttachmentKey const& key, std::shared_ptr<void> object)
 {
     auto& registry = the_registry();
     {
@@ -137,7 +137,7 @@ void attach(MPI_Comm comm, Key const& key, std::shared_ptr<void> object)
     MPI_Comm_set_attr(comm, key.value(), new Held(std::move(object)));
 }
 
-void detach(MPI_Comm comm, Key const& key)
+void detach(MPI_Comm comm, AttachmentKey const& key)
 {
     MPI_Comm_delete_attr(comm, key.value());
 }

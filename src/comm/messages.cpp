@@ -9,7 +9,7 @@
 
 namespace tapioca::comm {
 
-int MpiMessages::add(Kind kind, Done done)
+int MpiMessages::add(MessageKind kind, Done done)
 {
     if (free_.empty()) {
         free_.push_back(static_cast<int>(requests_.size()));
@@ -34,14 +34,14 @@ void MpiMessages::remove(int number)
 
 void MpiMessages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
 {
-    auto const number = static_cast<std::size_t>(add(Kind::send, std::move(done)));
+    auto const number = static_cast<std::size_t>(add(MessageKind::send, std::move(done)));
     // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
     MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &requests_[number]);
 }
 
 int MpiMessages::receive(std::span<std::byte> bytes, int from, int tag, Done done)
 {
-    auto const number = add(Kind::receive, std::move(done));
+    auto const number = add(MessageKind::receive, std::move(done));
     MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, comm_,
               &requests_[static_cast<std::size_t>(number)]);
     return number;
@@ -112,7 +112,7 @@ void MpiMessages::drop()
     bool const active = mpi_is_active();  // else they went with MPI
     for (std::size_t i = 0; i < requests_.size(); ++i)
         if (active && requests_[i] != MPI_REQUEST_NULL) {
-            if (kinds_[i] == Kind::receive) MPI_Cancel(&requests_[i]);
+            if (kinds_[i] == MessageKind::receive) MPI_Cancel(&requests_[i]);
             MPI_Request_free(&requests_[i]);
         }
     kinds_.clear();

@@ -31,7 +31,7 @@ public:
     /// A message with `tag` from any rank, if one is there.
     virtual std::optional<std::vector<std::byte>> take(int tag) = 0;
 
-    /// Calls what is done. True if something was.
+    /// Looks which sends and receives are complete and calls the `done` of each. True if any was.
     virtual bool poll() = 0;
     [[nodiscard]] virtual bool idle() const = 0;
     /// Forgets everything under way, without telling the other side: for a step that is given up.
@@ -58,13 +58,13 @@ public:
     [[nodiscard]] std::uint64_t moved() const { return moved_; }
 
 private:
-    enum class Kind { send, receive };
-    int add(Kind kind, Done done);
+    enum class MessageKind { send, receive };
+    int add(MessageKind kind, Done done);
     void remove(int number);
 
     MPI_Comm comm_;
     std::vector<MPI_Request> requests_;
-    std::vector<Kind> kinds_;
+    std::vector<MessageKind> kinds_;
     std::vector<Done> done_;
     std::vector<int> free_;
     std::vector<int> finished_;

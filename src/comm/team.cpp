@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "comm/background.hpp"
-#include "comm/neighbours.hpp"
+#include "comm/shared_memory_groups.hpp"
 #include "comm/watchdog.hpp"
 
 namespace tapioca::comm {

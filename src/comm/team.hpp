@@ -130,19 +130,19 @@ std::vector<std::pair<std::string, std::string>> pairs_of(MPI_Info info);
 
 /// What one user keeps with communicators, one object with each: found again by every file on them, dropped when the
 /// communicator is freed or MPI is finalised. Each user has one of these, a constant made at its first use.
-class Key {
+class AttachmentKey {
 public:
     /// Local. @pre MPI has been initialised
-    Key();
+    AttachmentKey();
     [[nodiscard]] int value() const { return value_; }
 
 private:
     int value_;
 };
-std::shared_ptr<void> attached(MPI_Comm comm, Key const& key);
-void attach(MPI_Comm comm, Key const& key, std::shared_ptr<void> object);
+std::shared_ptr<void> attached(MPI_Comm comm, AttachmentKey const& key);
+void attach(MPI_Comm comm, AttachmentKey const& key, std::shared_ptr<void> object);
 /// Forgets it. Local.
-void detach(MPI_Comm comm, Key const& key);
+void detach(MPI_Comm comm, AttachmentKey const& key);
 
 /// A window that has not been given back. What remains when MPI is finalised is given back then, which some MPIs insist
 /// on.

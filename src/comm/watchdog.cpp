@@ -21,12 +21,12 @@ namespace tapioca::comm {
 
 /// Written by its thread, read by the watchdog. Slots are used again and never given back, so that the list needs no
 /// lock, which a forked process could find taken.
-struct Slot {
+struct WatchedThread {
     std::atomic<char const*> what = nullptr;  ///< null: does not wait
     std::atomic<std::uint64_t> marks = 0;     ///< changes with every mark and every sign of life
     std::atomic<double> seconds = 0;          ///< 0: nobody to wait for, or for ever
     std::atomic<bool> taken = true;
-    Slot* next = nullptr;
+    WatchedThread* next = nullptr;
 
     std::mutex mutex;  ///< of the rest, which seldom changes
     int rank = 0, size = 1;
@@ -40,22 +40,22 @@ struct Slot {
 
 namespace {
 
-std::atomic<Slot*> slots = nullptr;
+std::atomic<WatchedThread*> slots = nullptr;
 
-Slot* take_slot()
+WatchedThread* take_slot()
 {
     for (auto* slot = slots.load(); slot; slot = slot->next)
         if (bool taken = false; slot->taken.compare_exchange_strong(taken, true)) return slot;
-    auto* const slot = new Slot;
+    auto* const slot = new WatchedThread;
     slot->next = slots.load();
     while (!slots.compare_exchange_weak(slot->next, slot)) {}
     return slot;
 }
 
-Slot& my_slot()
+WatchedThread& my_slot()
 {
     struct Holder {
-        Slot* const slot = take_slot();
+        WatchedThread* const slot = take_slot();
         Holder() = default;
         Holder(Holder const&) = delete;
         Holder& operator=(Holder const&) = delete;
@@ -76,7 +76,7 @@ double look_every(double seconds)
     return std::clamp(seconds / 50, 0.005, 10.0);
 }
 
-Late late(Slot& slot, char const* what)
+Late late(WatchedThread& slot, char const* what)
 {
     std::lock_guard const lock(slot.mutex);
     auto const where = slot.file.empty() ? std::string(slot.call) : fmt::format("{}, {}", slot.call, slot.file);

@@ -27,7 +27,7 @@ struct Terms {
 /// Ends the job, with one line on stderr that says why. Any thread.
 [[noreturn]] void end_job(std::string const& why);
 
-struct Slot;  // what a thread shows to the watchdog
+struct WatchedThread;  // what a thread shows to the watchdog
 
 /// The terms of all waits of this thread from now on. Local, and no MPI call. True if the time-out is another one.
 bool wait_on(Terms const& terms);
@@ -48,7 +48,7 @@ public:
     void go_on();
 
 private:
-    Slot& slot_;
+    WatchedThread& slot_;
     char const* what_;
     char const* outer_;
 };

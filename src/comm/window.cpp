@@ -112,9 +112,9 @@ void Window::complete()
     MPI_Win_complete(window_);
 }
 
-void Window::fence(Row row)
+void Window::fence(RowPosition row)
 {
-    int const what = row == Row::first ? MPI_MODE_NOPRECEDE : row == Row::last ? MPI_MODE_NOSUCCEED : 0;
+    int const what = row == RowPosition::first ? MPI_MODE_NOPRECEDE : row == RowPosition::last ? MPI_MODE_NOSUCCEED : 0;
     Waiting const waiting("the other ranks to end an epoch");
     MPI_Win_fence(what, window_);
 }

@@ -46,8 +46,8 @@ public:
 
     /// Ends one epoch of all ranks and begins the next: what was put and got before is there. Collective. The `first`
     /// of a row only begins one, the `last` only ends one.
-    enum class Row { first, between, last };
-    void fence(Row row);
+    enum class RowPosition { first, between, last };
+    void fence(RowPosition row);
 
     /// Local, within an epoch; `bytes` must stay as they are until its end.
     void put(std::span<std::byte const> bytes, int to, std::uint64_t at);

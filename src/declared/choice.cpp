@@ -35,13 +35,20 @@ void Choice::start_over()
     for (auto const op : {Op::write, Op::read}) {
         auto const& route = route_of(plan(), op);
         if (!route.feasible || plan().job.pattern.bytes == 0) continue;
-        auto others = plan::alternatives(plan().job, op == Op::read);
-        // MPI libraries fill new holes with anything, and miscount what is read across the end of a file.
-        bool const rightly = op == Op::write && plan().job.pattern.dense();
+        auto others = plan::alternatives(plan().job, route, op == Op::read);
+        // MPI libraries fill new holes with anything, and miscount what is read across the end of a file. Of many small
+        // pieces one call of theirs may take as long as hundreds of ours.
+        auto const& pattern = plan().job.pattern;
+        bool const rightly = op == Op::write && pattern.dense() && pattern.pieces <= pattern.ranks_with_data;
         bool const open = plan().job.options.direct.value_or(Direct::automatic) == Direct::automatic;
         if (with_left_ && rightly && open) others.push_back({plan::Alternative::left, 0});
         learner(op) = plan::Learner(plan::taken_by(route), others, learning_);
     }
+}
+
+Choice::WayKey Choice::key(Op op, plan::Alternative const& way)
+{
+    return {op, way.aggregators, way.buffer_bytes};
 }
 
 /// The transfer of the way that is to be taken, if it was made.
@@ -50,8 +57,8 @@ engine::Transfer* Choice::find(Op op)
     if (!learner(op).active()) return &planned_;
     // What is to be left, but cannot be this time, goes the way that is kept.
     auto const& way = learner(op).way().is_left() ? learner(op).kept().way : learner(op).way();
-    if (way.is_left() || way.aggregators == plan::taken_by(route_of(plan(), op)).aggregators) return &planned_;
-    auto const at = others_.find({op, way.aggregators});
+    if (way.is_left() || way.same_as(plan::taken_by(route_of(plan(), op)))) return &planned_;
+    auto const at = others_.find(key(op, way));
     return at == others_.end() ? nullptr : at->second.get();
 }
 
@@ -92,8 +99,7 @@ core::Status Choice::make(file::OpenFile const& file, Op op)
     if (!plan) return tl::unexpected(plan.error());
     auto const& route = route_of(*plan, op);
     if (!route.feasible) return route.feasible;
-    others_[{op, way.aggregators}] =
-        std::make_unique<engine::Transfer>(session_, file.around, variables(), std::move(*plan));
+    others_[key(op, way)] = std::make_unique<engine::Transfer>(session_, file.around, variables(), std::move(*plan));
     return {};
 }
 
@@ -115,7 +121,7 @@ void Choice::ran(file::OpenFile const& file, Op op, std::optional<double> second
     if (!learner.settled()) return;
     auto const* const kept = find(op);
     std::erase_if(others_, [&](auto const& other) {
-        return other.first.first == op && other.second.get() != kept && other.second.get() != now_;
+        return std::get<Op>(other.first) == op && other.second.get() != kept && other.second.get() != now_;
     });
 }
 
@@ -126,7 +132,8 @@ void Choice::prefer(file::OpenFile const& file, machine::Learnt const& learnt)
         auto const way = learnt.find(plan::shape_of(plan().job, op == Op::read));
         if (way && way->aggregators == plan::Alternative::left && !with_left_) continue;
         if (!way) continue;
-        learner(op).prefer(way->aggregators, way->seconds_per_byte * core::as_double(plan().job.pattern.bytes));
+        auto const seconds = way->seconds_per_byte * core::as_double(plan().job.pattern.bytes);
+        learner(op).prefer({way->aggregators, seconds, way->buffer_bytes});
         get_ready(file, op);
     }
 }
@@ -139,9 +146,10 @@ std::string Choice::lines(machine::Learnt const& learnt) const
         auto const key = plan::shape_of(plan().job, op == Op::read);
         auto const& kept = learner(op).kept();
         auto const before = learnt.find(key);
-        if (before && before->aggregators == kept.way.aggregators) continue;
-        text += machine::Learnt::line(
-            key, {kept.way.aggregators, *kept.seconds / core::as_double(plan().job.pattern.bytes)});
+        auto const& way = kept.way;
+        if (before && way.same_as({before->aggregators, 0, before->buffer_bytes})) continue;
+        auto const per_byte = *kept.seconds / core::as_double(plan().job.pattern.bytes);
+        text += machine::Learnt::line(key, {way.aggregators, way.buffer_bytes, per_byte});
     }
     return text;
 }

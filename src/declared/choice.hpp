@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -66,17 +66,18 @@ public:
     void describe(nlohmann::ordered_json& list) const;
 
 private:
-    using Key = std::pair<Op, int>;  // the direction and the number of aggregators
+    using WayKey = std::tuple<Op, int, std::uint64_t>;  // the direction, the number of aggregators, bytes of a buffer
 
+    [[nodiscard]] static WayKey key(Op op, plan::Alternative const& way);
     [[nodiscard]] plan::Learner& learner(Op op) { return learners_[op == Op::write ? 0 : 1]; }
     [[nodiscard]] engine::Transfer* find(Op op);
     void get_ready(file::OpenFile const& file, Op op);
     [[nodiscard]] core::Status make(file::OpenFile const& file, Op op);
 
     std::shared_ptr<engine::Session> session_;
-    std::shared_ptr<engine::Surroundings> around_;
+    std::shared_ptr<engine::DiscoveredMachine> around_;
     engine::Transfer planned_;
-    std::map<Key, std::unique_ptr<engine::Transfer>> others_;
+    std::map<WayKey, std::unique_ptr<engine::Transfer>> others_;
     engine::Transfer* now_ = &planned_;
     std::array<plan::Learner, 2> learners_;  ///< of writing and of reading
     struct Measured {

@@ -189,7 +189,7 @@ void FileState::tell_what_was_learnt()
 }
 
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, Opening const& opening)
+                                     MPI_Info info, OpenRequest const& opening)
 {
     std::shared_ptr<FileState> state;
     try {

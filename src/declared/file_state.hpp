@@ -57,7 +57,7 @@ private:
     std::string learnt_place_;                                              ///< that file, if it is one, on rank 0
 };
 
-struct Opening {
+struct OpenRequest {
     bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
     bool may_stage = true;    ///< else the file gets no log, whatever the settings say
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
@@ -68,7 +68,7 @@ struct Opening {
 
 /// What File::open() does. Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
-                                     MPI_Info info, Opening const& opening = {});
+                                     MPI_Info info, OpenRequest const& opening = {});
 
 /// Plans a step for what this rank moves. Collective.
 std::unique_ptr<StepState> declare(std::shared_ptr<FileState> const& file, pattern::Variables const& variables);

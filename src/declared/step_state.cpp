@@ -38,6 +38,12 @@ StepState::~StepState()
     }
 }
 
+/// What messages call a variable.
+std::string StepState::called(std::size_t var) const
+{
+    return var < variables().size() ? variables()[var]->called(var) : pattern::called(var, "");
+}
+
 core::Status StepState::forgotten() const
 {
     bool const supplied = wanted_ || !input_;
@@ -45,15 +51,14 @@ core::Status StepState::forgotten() const
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
         return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
-    return core::fail(
-        Errc::invalid_state,
-        fmt::format("variable {} of a step was supplied, and finish() was never called", first - supplied_.begin()));
+    return core::fail(Errc::invalid_state, fmt::format("{} of a step was supplied, and finish() was never called",
+                                                       called(static_cast<std::size_t>(first - supplied_.begin()))));
 }
 
 void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
 {
     auto const bad = [&](Errc code, std::string const& what) {
-        core::keep_first(input_, core::fail(code, fmt::format("{}(variable {}): {}", name(op), var, what)));
+        core::keep_first(input_, core::fail(code, fmt::format("{}({}): {}", name(op), called(var), what)));
     };
     if (choice_.now().under_way()) return bad(Errc::invalid_state, waits);
     if (wanted_ && *wanted_ != op)
@@ -90,7 +95,7 @@ void StepState::check_input()
     for (std::size_t var = 0; var < variables().size(); ++var)
         if (!supplied_[var] && variables()[var]->bytes() > 0)
             core::keep_first(
-                input_, core::fail(Errc::invalid_state, fmt::format("variable {} ({} bytes) was never supplied", var,
+                input_, core::fail(Errc::invalid_state, fmt::format("{} ({} bytes) was never supplied", called(var),
                                                                     variables()[var]->bytes())));
 }
 
@@ -264,22 +269,25 @@ Moved StepState::end_run()
 
 void StepState::moved_apart(Op op, engine::Times const& times, double seconds)
 {
-    engine::Transfer::Outcome outcome;
+    engine::Transfer::RunOutcome outcome;
     outcome.waiting = seconds - times.draining;
     outcome.times = times;
     (op == Op::write ? file_->account.write : file_->account.read).add(outcome, seconds);
     choice_.took(op, seconds);
 }
 
-/// What all ranks have been through together, from when the last of them began, which is the least of their times. Of a
-/// run in the background nothing is learnt: it took as long as the program computed.
+/// What all ranks have been through together, from when the last of them began, which is the least of their times. With
+/// more ranks than cores that one may have begun when others had ended, and the longest time counts. Of a run in the
+/// background nothing is learnt: it took as long as the program computed.
 void StepState::learn_from(Op op, bool in_background)
 {
     std::optional<double> seconds;
     if (choice_.listens(op)) {
-        std::array<std::int64_t, 1> nanoseconds = {in_background ? 0 : static_cast<std::int64_t>(inside_ * 1e9)};
+        auto const& job = plan().job;
+        auto const sign = job.ranks > job.cores * job.nodes ? -1 : 1;
+        std::array<std::int64_t, 1> nanoseconds = {in_background ? 0 : static_cast<std::int64_t>(inside_ * 1e9) * sign};
         if (!file_->session->agreement().least(nanoseconds)) return;
-        if (nanoseconds[0] > 0) seconds = static_cast<double>(nanoseconds[0]) * 1e-9;
+        if (nanoseconds[0] != 0) seconds = static_cast<double>(nanoseconds[0] * sign) * 1e-9;
     }
     choice_.ran(*file_, op, seconds);
 }

@@ -38,6 +38,7 @@ public:
     void forget();
     /// What was supplied for a run that never came, if so.
     [[nodiscard]] core::Status forgotten() const;
+    [[nodiscard]] std::string called(std::size_t var) const;
     [[nodiscard]] plan::Plan const& plan() const { return choice_.plan(); }
     /// The ways that its runs can go.
     [[nodiscard]] Choice& choice() { return choice_; }

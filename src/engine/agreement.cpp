@@ -4,24 +4,24 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/net.hpp"
+#include "engine/network_context.hpp"
 
 namespace tapioca::engine {
 
 namespace {
 
 /// Places in the tally: what the ranks say of a step as it begins.
-enum Tally : std::size_t { says_write, says_read, says_spoiled };
+enum TallyIndex : std::size_t { says_write, says_read, says_spoiled };
 
 /// What one node tells the others when a step was abandoned, in one number.
-std::uint64_t to_number(std::uint64_t agreements, Exchange::Reason const& reason)
+std::uint64_t to_number(std::uint64_t agreements, Exchange::AbandonReason const& reason)
 {
     return (agreements & UINT32_MAX) | static_cast<std::uint64_t>(reason.code) << 32 |
            static_cast<std::uint64_t>(reason.rank + 1) << 40;
 }
 
 /// What a rank declares, and whether it has failed: as in agree().
-struct Part {
+struct RankDeclaration {
     pattern::Summary summary;
     std::int64_t failed;
 };
@@ -29,8 +29,8 @@ struct Part {
 void add_parts(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
 {
     for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
-        Part one;
-        Part total;
+        RankDeclaration one;
+        RankDeclaration total;
         std::memcpy(&one, static_cast<std::byte*>(in) + i * sizeof one, sizeof one);
         auto* const at = static_cast<std::byte*>(in_out) + i * sizeof total;
         std::memcpy(&total, at, sizeof total);
@@ -45,12 +45,12 @@ void add_parts(void* in, void* in_out, int* count, MPI_Datatype* /*type*/)
 Agreement::Agreement(comm::Team const& team, Exchange& exchange, comm::MpiMessages& messages, bool crowded)
     : team_(team), exchange_(exchange), messages_(messages)
 {
-    patience_.crowded = crowded;
+    wait_policy_.crowded = crowded;
     if (several_nodes())
-        patience_.poll = [this] { return poll(); };
+        wait_policy_.poll = [this] { return poll(); };
     else
-        patience_.nudge = [this] { comm::nudge(team_.all()); };
-    patience_.activity = [this] { return exchange_.activity(); };
+        wait_policy_.nudge = [this] { comm::nudge(team_.all()); };
+    wait_policy_.activity = [this] { return exchange_.activity(); };
 }
 
 void Agreement::meet()
@@ -60,7 +60,7 @@ void Agreement::meet()
 
 core::Status Agreement::agree(core::Status const& local)
 {
-    if (!several_nodes()) return exchange_.agree(local, patience_);
+    if (!several_nodes()) return exchange_.agree(local, wait_policy_);
     if (abandoned()) return exchange_.lost();
     agreement_->start_attended(team_.all(), {local ? 0 : team_.size() - team_.rank()}, tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
@@ -72,7 +72,7 @@ core::Status Agreement::agree(core::Status const& local)
 bool Agreement::come_to_agree()
 {
     // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
-    wait_until(patience_, "the other ranks to arrive",
+    wait_until(wait_policy_, "the other ranks to arrive",
                [&] { return agreement_->done() || exchange_.abandoned_after(agreements_); });
     if (!agreement_->done()) return false;
     ++agreements_;
@@ -82,13 +82,14 @@ bool Agreement::come_to_agree()
 core::Status Agreement::least(std::span<std::int64_t> values)
 {
     if (!several_nodes())
-        return exchange_.share(std::as_bytes(values), patience_, [&](int /*rank*/, std::span<std::byte const> theirs) {
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                std::int64_t value = 0;
-                std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
-                values[i] = std::min(values[i], value);
-            }
-        });
+        return exchange_.share(std::as_bytes(values), wait_policy_,
+                               [&](int /*rank*/, std::span<std::byte const> theirs) {
+                                   for (std::size_t i = 0; i < values.size(); ++i) {
+                                       std::int64_t value = 0;
+                                       std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
+                                       values[i] = std::min(values[i], value);
+                                   }
+                               });
     if (abandoned()) return exchange_.lost();
     std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
     for (auto const value : values) mirrored.push_back(~value);
@@ -102,7 +103,7 @@ core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core
 {
     if (several_nodes()) {
         if (abandoned()) return tl::unexpected(exchange_.lost().error());
-        Part part = {mine, local ? 0 : team_.size() - team_.rank()};
+        RankDeclaration part = {mine, local ? 0 : team_.size() - team_.rank()};
         team_.count(sizeof part);
         agreement_->start(team_.all(), std::as_bytes(std::span(&part, 1)), add_parts);
         if (!come_to_agree()) return tl::unexpected(exchange_.lost().error());
@@ -117,7 +118,7 @@ core::Result<pattern::Summary> Agreement::sum(pattern::Summary const& mine, core
         mail.insert(mail.end(), failure.begin(), failure.end());
     }
     core::Result<pattern::Summary> total;
-    auto const shared = exchange_.share(mail, patience_, [&](int rank, std::span<std::byte const> theirs) {
+    auto const shared = exchange_.share(mail, wait_policy_, [&](int rank, std::span<std::byte const> theirs) {
         if (!total) return;
         pattern::Summary summary;
         std::memcpy(&summary, theirs.data(), sizeof summary);
@@ -144,7 +145,7 @@ core::Status Agreement::sum(std::span<std::uint64_t> values)
         std::vector<std::uint64_t> const mine(some.begin(), some.end());
         std::fill(some.begin(), some.end(), 0);
         status =
-            exchange_.share(std::as_bytes(std::span(mine)), patience_, [&](int, std::span<std::byte const> theirs) {
+            exchange_.share(std::as_bytes(std::span(mine)), wait_policy_, [&](int, std::span<std::byte const> theirs) {
                 for (std::size_t i = 0; i < some.size(); ++i) {
                     std::uint64_t value = 0;
                     std::memcpy(&value, theirs.data() + i * sizeof value, sizeof value);
@@ -168,7 +169,7 @@ core::Result<std::string> Agreement::broadcast(std::string text)
     std::string all;
     for (bool more = true; more;) {
         auto const piece = team_.rank() == 0 ? text.substr(all.size(), most) : std::string();
-        auto const shared = exchange_.share(std::as_bytes(std::span(piece)), patience_,
+        auto const shared = exchange_.share(std::as_bytes(std::span(piece)), wait_policy_,
                                             [&](int rank, std::span<std::byte const> bytes) {
                                                 if (rank != 0) return;
                                                 all.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
@@ -179,31 +180,31 @@ core::Result<std::string> Agreement::broadcast(std::string text)
     return all;
 }
 
-void Agreement::announce(std::uint64_t step, Direction mine, bool spoiled)
+void Agreement::announce(std::uint64_t step, Announcement mine, bool spoiled)
 {
     if (!several_nodes()) return exchange_.announce(step, mine);
-    tally_->start(team_.all(), {mine == Direction::write, mine == Direction::read, spoiled});
+    tally_->start(team_.all(), {mine == Announcement::write, mine == Announcement::read, spoiled});
 }
 
-void Agreement::take_as_announced(std::uint64_t step, Direction all)
+void Agreement::take_as_announced(std::uint64_t step, Announcement all)
 {
     if (!several_nodes()) return exchange_.announce(step, all);
-    tally_->set({all == Direction::write, all == Direction::read, 0});
+    tally_->set({all == Announcement::write, all == Announcement::read, 0});
 }
 
-Agreement::Direction Agreement::announced(std::uint64_t step)
+Agreement::Announcement Agreement::announced(std::uint64_t step)
 {
     if (!several_nodes()) return exchange_.announced(step);
-    if (!tally_->done()) return Direction::unknown;
-    return tally_->values()[says_read]    ? Direction::read
-           : tally_->values()[says_write] ? Direction::write
-                                          : Direction::none;
+    if (!tally_->done()) return Announcement::unknown;
+    return tally_->values()[says_read]    ? Announcement::read
+           : tally_->values()[says_write] ? Announcement::write
+                                          : Announcement::none;
 }
 
 void Agreement::all_began()
 {
     if (several_nodes())
-        wait_until(patience_, "the other ranks to start the step", [&] { return tally_->done() || abandoned(); });
+        wait_until(wait_policy_, "the other ranks to start the step", [&] { return tally_->done() || abandoned(); });
 }
 
 bool Agreement::spoiled() const
@@ -211,7 +212,7 @@ bool Agreement::spoiled() const
     return tally_->values()[says_spoiled] != 0;
 }
 
-void Agreement::abandon(Exchange::Reason const& reason)
+void Agreement::abandon(Exchange::AbandonReason const& reason)
 {
     exchange_.abandon(agreements_, reason);
     if (!several_nodes() || !comm::mpi_is_active()) return;

@@ -23,7 +23,7 @@ public:
     Agreement& operator=(Agreement const&) = delete;
 
     /// How to wait for the other ranks.
-    [[nodiscard]] Patience const& patience() const { return patience_; }
+    [[nodiscard]] WaitPolicy const& wait_policy() const { return wait_policy_; }
 
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(core::Status const& local);
@@ -39,13 +39,13 @@ public:
     void meet();
 
     // The beginning of a step: what every rank says of it, and what all said.
-    using Direction = Exchange::Direction;
+    using Announcement = Exchange::Announcement;
     /// Collective, but waits for nobody.
-    void announce(std::uint64_t step, Direction mine, bool spoiled);
+    void announce(std::uint64_t step, Announcement mine, bool spoiled);
     /// What all ranks know that all of them announce, none of which is spoiled. Local.
-    void take_as_announced(std::uint64_t step, Direction all);
+    void take_as_announced(std::uint64_t step, Announcement all);
     /// What somebody announced, once that is known; none if nobody moves anything.
-    [[nodiscard]] Direction announced(std::uint64_t step);
+    [[nodiscard]] Announcement announced(std::uint64_t step);
     /// Waits until all have begun the step; in the end every rank must.
     void all_began();
     /// On several nodes: true when all have; and, then, if some rank's input is bad.
@@ -53,11 +53,11 @@ public:
     [[nodiscard]] bool spoiled() const;
 
     /// Ends all waiting, for good. Local: other nodes find a message when they next look.
-    void abandon(Exchange::Reason const& reason);
+    void abandon(Exchange::AbandonReason const& reason);
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
     /// Why, as all ranks say it.
     [[nodiscard]] core::Status lost() const { return exchange_.lost(); }
-    [[nodiscard]] Exchange::Reason reason() const { return exchange_.reason(); }
+    [[nodiscard]] Exchange::AbandonReason reason() const { return exchange_.reason(); }
     /// MPI may still write to what is under way: it is never given back.
     void leave();
 
@@ -69,7 +69,7 @@ private:
     comm::Team const& team_;
     Exchange& exchange_;
     comm::MpiMessages& messages_;
-    Patience patience_;
+    WaitPolicy wait_policy_;
 
     // on several nodes
     std::unique_ptr<comm::Reduction> tally_ = std::make_unique<comm::Reduction>();

@@ -29,18 +29,18 @@ void Arrivals::unload(Feeder& feeder, std::span<std::byte const> entries, Landin
     strays_due_ += feeder.heading.strays;
     while (!entries.empty()) {
         auto const entry = wire::take_entry(entries);
-        if (entry.heading.way == wire::Way::apart)
+        if (entry.heading.way == wire::DataPath::apart)
             receive_apart(feeder, round, entry);
         else
             drainer_.take_in(round, wire::Runs(entry.runs),
-                             entry.heading.way == wire::Way::inside ? entry.data.data() : nullptr);
+                             entry.heading.way == wire::DataPath::inside ? entry.data.data() : nullptr);
     }
 }
 
-void Arrivals::receive_apart(Feeder& feeder, std::int64_t round, wire::Entry const& entry)
+void Arrivals::receive_apart(Feeder& feeder, std::int64_t round, wire::MessageEntry const& entry)
 {
     ++feeder.awaited;
-    pattern::Run run;
+    pattern::PieceRun run;
     wire::Runs runs(entry.runs);
     runs.next(run);
     bool const one_piece = run.count == 1 && !wire::Runs(runs).next(run);
@@ -67,7 +67,7 @@ bool Arrivals::pump_others()
     if (strays_due_ == 0 && strays_.empty()) return false;
     bool any = take_strays();
     for (auto& feeder : feeders_)
-        if (feeder.state == Feeder::State::unloading) any = place_strays(feeder) || any;
+        if (feeder.state == Feeder::FeederState::unloading) any = place_strays(feeder) || any;
     return any;
 }
 
@@ -107,7 +107,7 @@ void Arrivals::unload_round(std::int64_t round)
         look(feeder, landing);
         if (feeder.heading.round != round) continue;
         open(feeder, landing);
-        wait_until(*context_.patience, "a message that was announced", [&] {
+        wait_until(*context_.wait_policy, "a message that was announced", [&] {
             context_.net->messages->poll();
             take_strays();
             place_strays(feeder);

@@ -25,7 +25,7 @@ private:
     void unload(Feeder& feeder, std::span<std::byte const> entries, Landing const& landing) override;
     void note_ready() override;
     bool pump_others() override;
-    void receive_apart(Feeder& feeder, std::int64_t round, wire::Entry const& entry);
+    void receive_apart(Feeder& feeder, std::int64_t round, wire::MessageEntry const& entry);
     bool take_strays();
     bool place_strays(Feeder& feeder);
 

@@ -17,7 +17,7 @@
 namespace tapioca::engine {
 
 /// How to wait. Shared by all waits of a communicator.
-struct Patience {
+struct WaitPolicy {
     bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
     /// Lets MPI get on: its messages move only while it is called. A number that changes whenever one has moved.
     std::function<std::uint64_t()> poll;
@@ -82,11 +82,11 @@ private:
 
 /// Returns when `ready()`. Whoever sleeps here is seen by the watchdog, except while `ready()` is at work itself.
 template <class Ready>
-void wait_until(Patience const& patience, char const* what, Ready ready)
+void wait_until(WaitPolicy const& wait_policy, char const* what, Ready ready)
 {
     constexpr unsigned naps_between_looks = 32;  // looking at all ranks' counters takes longer than at one
-    bool const between_nodes = static_cast<bool>(patience.poll);
-    auto backoff = comm::Background::now() ? Backoff::asleep() : Backoff(patience.crowded, between_nodes);
+    bool const between_nodes = static_cast<bool>(wait_policy.poll);
+    auto backoff = comm::Background::now() ? Backoff::asleep() : Backoff(wait_policy.crowded, between_nodes);
     std::optional<comm::Waiting> waiting;
     std::uint64_t activity = 0;
     std::uint64_t moved = 0;
@@ -94,13 +94,13 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
     while (!ready()) {
         // As long as messages come, more are near.
         if (between_nodes) {
-            auto const now = patience.poll();
+            auto const now = wait_policy.poll();
             if (std::exchange(moved, now) != now) {
                 backoff = Backoff(true, true);
                 if (waiting) waiting->restart();
             }
-        } else if (patience.nudge && backoff.may_nudge()) {
-            patience.nudge();
+        } else if (wait_policy.nudge && backoff.may_nudge()) {
+            wait_policy.nudge();
         }
         if (!backoff.sleeping()) {
             backoff.pause();
@@ -111,8 +111,8 @@ void wait_until(Patience const& patience, char const* what, Ready ready)
         else
             waiting.emplace(what);
         backoff.pause();
-        if (naps++ % naps_between_looks == 0 && patience.activity) {
-            auto const now = patience.activity();
+        if (naps++ % naps_between_looks == 0 && wait_policy.activity) {
+            auto const now = wait_policy.activity();
             if (std::exchange(activity, now) != now) waiting->restart();
         }
         waiting->pause();

@@ -9,38 +9,38 @@
 
 namespace tapioca::engine {
 
-bool Buffers::holds(Site const& site, Surroundings const& around, bool one_sided) const
+bool Buffers::holds(BufferLayout const& buffer_layout, DiscoveredMachine const& around, bool one_sided) const
 {
-    for (std::size_t tier = 0; tier < site.tiers().size(); ++tier)
-        if (!around.tiers[tier].holds(site.tiers()[tier])) return false;
-    return site.bytes() <= memory_.bytes() && site.map_bytes() <= maps_.bytes() &&
-           exchange_.lanes().hold(site.lanes()) && (!one_sided || window_.open());
+    for (std::size_t tier = 0; tier < buffer_layout.tiers().size(); ++tier)
+        if (!around.tiers[tier].holds(buffer_layout.tiers()[tier])) return false;
+    return buffer_layout.bytes() <= memory_.bytes() && buffer_layout.map_bytes() <= maps_.bytes() &&
+           exchange_.lanes().hold(buffer_layout.lanes()) && (!one_sided || window_.open());
 }
 
-core::Status Buffers::make(Site const& site, Surroundings& around, Tickets& tickets)
+core::Status Buffers::make(BufferLayout const& buffer_layout, DiscoveredMachine& around, Tickets& tickets)
 {
-    if (holds(site, around, false)) return {};
+    if (holds(buffer_layout, around, false)) return {};
     agreement_.meet();
-    if (site.bytes() > memory_.bytes()) window_.free();
-    auto status = grow(memory_, site.bytes());
-    if (status) status = grow(maps_, site.map_bytes());
-    if (status) status = grow(site.lanes(), tickets);
-    for (std::size_t tier = 0; tier < site.tiers().size() && status; ++tier)
-        status = grow(around.tiers[tier], site.tiers()[tier]);
+    if (buffer_layout.bytes() > memory_.bytes()) window_.free();
+    auto status = grow(memory_, buffer_layout.bytes());
+    if (status) status = grow(maps_, buffer_layout.map_bytes());
+    if (status) status = grow(buffer_layout.lanes(), tickets);
+    for (std::size_t tier = 0; tier < buffer_layout.tiers().size() && status; ++tier)
+        status = grow(around.tiers[tier], buffer_layout.tiers()[tier]);
     if (several_nodes()) status = agreement_.agree(status);     // else all ranks have the answer already
     if (!status && !agreement_.abandoned()) give_back(around);  // all of it, so that all nodes have the same
     return status;
 }
 
-void Buffers::give_back(Surroundings& around)
+void Buffers::give_back(DiscoveredMachine& around)
 {
     window_.free();
     exchange_.use_lanes(nullptr, {});
-    counters_ = machine::Mapping();
-    memory_ = machine::Mapping();
-    maps_ = machine::Mapping();
+    counters_ = machine::TierMapping();
+    memory_ = machine::TierMapping();
+    maps_ = machine::TierMapping();
     for (auto& tier : around.tiers) {
-        tier.mapping = machine::Mapping();
+        tier.mapping = machine::TierMapping();
         tier.bytes.clear();
     }
 }
@@ -74,17 +74,18 @@ Circle Buffers::circle() const
             [this](core::Status const& local) { return agreement_.agree(local); }};
 }
 
-core::Status Buffers::grow(machine::Mapping& mapping, std::uint64_t bytes)
+core::Status Buffers::grow(machine::TierMapping& mapping, std::uint64_t bytes)
 {
     if (bytes <= mapping.bytes()) return {};
     return replace(mapping, *tier_, bytes);
 }
 
-core::Status Buffers::replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
+core::Status Buffers::replace(machine::TierMapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
 {
-    if (std::exchange(mapping, machine::Mapping()).bytes() > 0)  // nobody uses it between steps;
+    if (std::exchange(mapping, machine::TierMapping()).bytes() > 0)  // nobody uses it between steps;
         (void)circle().agree({});  // given back by every rank first, so that both need not fit
-    auto larger = share(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
+    auto larger =
+        map_on_node(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
     if (!larger) return tl::unexpected(larger.error());
     mapping = std::move(*larger);
     return {};
@@ -104,7 +105,7 @@ core::Status Buffers::grow(Exchange::Lanes needed, Tickets& tickets)
 }
 
 /// Only nodes with buffers on the tier take part in making them.
-core::Status Buffers::grow(Surroundings::Tier& tier, Site::OnTier const& bytes)
+core::Status Buffers::grow(DiscoveredMachine::NodeTier& tier, BufferLayout::OnTier const& bytes)
 {
     if (tier.holds(bytes)) return {};
     tier.bytes.resize(bytes.size(), 0);

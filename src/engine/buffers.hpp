@@ -9,10 +9,10 @@
 #include "comm/window.hpp"
 #include "core/result.hpp"
 #include "engine/agreement.hpp"
+#include "engine/buffer_layout.hpp"
 #include "engine/context.hpp"
-#include "engine/share.hpp"
-#include "engine/site.hpp"
-#include "engine/surroundings.hpp"
+#include "engine/discovered_machine.hpp"
+#include "engine/map_on_node.hpp"
 
 namespace tapioca::engine {
 
@@ -27,10 +27,10 @@ public:
     Buffers& operator=(Buffers const&) = delete;
 
     /// Whether there is memory for a route, and a window if it takes one. The same on all ranks.
-    [[nodiscard]] bool holds(Site const& site, Surroundings const& around, bool one_sided) const;
+    [[nodiscard]] bool holds(BufferLayout const& buffer_layout, DiscoveredMachine const& around, bool one_sided) const;
     /// Makes sure that there is memory for a route. The tickets of counters that begin anew do so, too. Collective;
     /// waits for nobody the second time.
-    core::Status make(Site const& site, Surroundings& around, Tickets& tickets);
+    core::Status make(BufferLayout const& buffer_layout, DiscoveredMachine& around, Tickets& tickets);
     /// Makes the window for one-sided transport. Collective. Fails if the MPI refuses it, then and ever after.
     core::Status make_window();
 
@@ -44,19 +44,19 @@ private:
     [[nodiscard]] bool several_nodes() const { return team_.nodes().size() > 1; }
     [[nodiscard]] Circle circle() const;
     // Collective over the ranks of a node, which all get the same answer; so is what follows.
-    core::Status grow(machine::Mapping& mapping, std::uint64_t bytes);
+    core::Status grow(machine::TierMapping& mapping, std::uint64_t bytes);
     core::Status grow(Exchange::Lanes needed, Tickets& tickets);
-    core::Status grow(Surroundings::Tier& tier, Site::OnTier const& bytes);
-    core::Status replace(machine::Mapping& mapping, machine::Tier const& tier, std::uint64_t bytes);
-    void give_back(Surroundings& around);
+    core::Status grow(DiscoveredMachine::NodeTier& tier, BufferLayout::OnTier const& bytes);
+    core::Status replace(machine::TierMapping& mapping, machine::Tier const& tier, std::uint64_t bytes);
+    void give_back(DiscoveredMachine& around);
 
     comm::Team const& team_;
     Exchange& exchange_;
     Agreement& agreement_;
     std::unique_ptr<machine::Tier> tier_;
-    machine::Mapping counters_;  ///< of the partitions
-    machine::Mapping memory_;
-    machine::Mapping maps_;
+    machine::TierMapping counters_;  ///< of the partitions
+    machine::TierMapping memory_;
+    machine::TierMapping maps_;
     comm::Window window_;
     std::string no_windows_;  ///< why the MPI refused one
 };

@@ -31,7 +31,7 @@ std::optional<std::size_t> Context::own_partition() const
     return static_cast<std::size_t>(mine - aggregators.begin());
 }
 
-void Context::add_cursors(std::size_t partition, std::vector<pattern::Cursor>& to) const
+void Context::add_cursors(std::size_t partition, std::vector<pattern::LayoutCursor>& to) const
 {
     for (auto const& track : tracks) {
         to.emplace_back(*track.layout);
@@ -39,7 +39,7 @@ void Context::add_cursors(std::size_t partition, std::vector<pattern::Cursor>& t
     }
 }
 
-std::int64_t Context::next_round(std::size_t partition, std::span<pattern::Cursor const> cursors) const
+std::int64_t Context::next_round(std::size_t partition, std::span<pattern::LayoutCursor const> cursors) const
 {
     auto position = pattern::no_offset;
     for (auto const& cursor : cursors) position = std::min(position, cursor.position());

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "engine/buffer_layout.hpp"
 #include "engine/exchange.hpp"
-#include "engine/net.hpp"
-#include "engine/site.hpp"
+#include "engine/network_context.hpp"
 #include "engine/valid_map.hpp"
 #include "pattern/layout.hpp"
 #include "plan/plan.hpp"
@@ -22,7 +22,7 @@
 namespace tapioca::engine {
 
 /// A layout and the buffer of the variable it belongs to.
-struct Track {
+struct VariableBuffer {
     pattern::Layout const* layout;
     std::byte* data;  ///< not written to by a write
     std::size_t variable;
@@ -47,15 +47,15 @@ struct Context {
     Exchange* exchange = nullptr;
     std::byte* buffers = nullptr;        ///< shared; as large as the route needs
     std::byte* maps = nullptr;           ///< shared; all zero between steps
-    std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of the site
+    std::vector<std::byte*> tiers = {};  ///< likewise shared: the other areas of its layout
     target::Worker* worker = nullptr;
-    Patience const* patience = nullptr;
-    int rank = 0;              ///< in the communicator
-    Net const* net = nullptr;  ///< on several nodes
+    WaitPolicy const* wait_policy = nullptr;
+    int rank = 0;                         ///< in the communicator
+    NetworkContext const* net = nullptr;  ///< on several nodes
 
     // the step, the same on all ranks
     plan::Route const* route = nullptr;
-    Site const* site = nullptr;
+    BufferLayout const* buffer_layout = nullptr;
     plan::Schedule schedule = {};
     std::int64_t base = 0;
     Tickets tickets = {};
@@ -64,7 +64,7 @@ struct Context {
     bool threaded = false;    ///< the worker does I/O that the main thread could do
 
     // this rank's part of it
-    std::vector<Track> tracks = {};  ///< none if it is spoiled
+    std::vector<VariableBuffer> tracks = {};  ///< none if it is spoiled
     std::size_t variables = 0;
     target::Target* target = nullptr;         ///< null on ranks that do no I/O
     core::Status target_status = {};          ///< why target is null on a rank that should do I/O
@@ -112,18 +112,18 @@ struct Context {
     /// On the aggregator's node.
     [[nodiscard]] std::byte* buffer(std::size_t partition, std::int64_t round) const
     {
-        auto const area = site->area(partition);
-        return (area == 0 ? buffers : tiers[area - 1]) + site->buffer(partition, buffer_of(round));
+        auto const area = buffer_layout->area(partition);
+        return (area == 0 ? buffers : tiers[area - 1]) + buffer_layout->buffer(partition, buffer_of(round));
     }
     [[nodiscard]] ValidMap map(std::size_t partition, std::int64_t round) const
     {
-        auto* const bytes = maps + site->map(partition, buffer_of(round));
+        auto* const bytes = maps + buffer_layout->map(partition, buffer_of(round));
         return {reinterpret_cast<std::uint64_t*>(bytes), route->granule, origin(partition, round)};
     }
     /// On the other nodes that have data in the partition.
     [[nodiscard]] std::byte* slot(std::size_t partition, std::int64_t round) const
     {
-        return buffers + site->slot(partition, buffer_of(round));
+        return buffers + buffer_layout->slot(partition, buffer_of(round));
     }
 
     /// Writing: true if the buffer, or the slot, of a round has been emptied of the round before in it.
@@ -139,9 +139,9 @@ struct Context {
     }
 
     /// One cursor per track, at the partition's begin.
-    void add_cursors(std::size_t partition, std::vector<pattern::Cursor>& to) const;
+    void add_cursors(std::size_t partition, std::vector<pattern::LayoutCursor>& to) const;
     /// The round of a partition in which the first of the cursors stands, or no_round.
-    [[nodiscard]] std::int64_t next_round(std::size_t partition, std::span<pattern::Cursor const> cursors) const;
+    [[nodiscard]] std::int64_t next_round(std::size_t partition, std::span<pattern::LayoutCursor const> cursors) const;
 };
 
 }  // namespace tapioca::engine

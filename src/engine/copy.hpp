@@ -9,20 +9,20 @@
 namespace tapioca::engine {
 
 /// `round` is the place of file offset `origin`, in the run's own offsets.
-inline void copy_in(std::byte* round, std::int64_t origin, pattern::Run const& run, std::byte const* data)
+inline void copy_in(std::byte* round, std::int64_t origin, pattern::PieceRun const& run, std::byte const* data)
 {
     core::copy_pieces(round + (run.offset - origin), data + run.buffer, run.length, run.count, run.stride,
                       run.buffer_stride);
 }
 
-inline void copy_out(std::byte const* round, std::int64_t origin, pattern::Run const& run, std::byte* data)
+inline void copy_out(std::byte const* round, std::int64_t origin, pattern::PieceRun const& run, std::byte* data)
 {
     core::copy_pieces(data + run.buffer, round + (run.offset - origin), run.length, run.count, run.buffer_stride,
                       run.stride);
 }
 
 /// The run's bytes side by side, from `to` on. Returns where they end.
-inline std::byte* gather(std::byte* to, pattern::Run const& run, std::byte const* data)
+inline std::byte* gather(std::byte* to, pattern::PieceRun const& run, std::byte const* data)
 {
     auto const bytes = run.length * run.count;
     if (run.packed())
@@ -33,7 +33,7 @@ inline std::byte* gather(std::byte* to, pattern::Run const& run, std::byte const
 }
 
 /// The reverse: the run's bytes, which lie side by side from `from` on, to their places in the buffer.
-inline std::byte const* scatter(std::byte const* from, pattern::Run const& run, std::byte* data)
+inline std::byte const* scatter(std::byte const* from, pattern::PieceRun const& run, std::byte* data)
 {
     auto const bytes = run.length * run.count;
     if (run.packed())

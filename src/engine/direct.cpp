@@ -51,8 +51,9 @@ private:
             auto const move = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
                 if (status_) add(offset, track.data + place, length, track.variable);
             };
-            pattern::Cursor cursor(*track.layout);
-            for (pattern::Run run; status_ && cursor.next(pattern::no_offset, run);) pattern::each_piece(run, move);
+            pattern::LayoutCursor cursor(*track.layout);
+            for (pattern::PieceRun run; status_ && cursor.next(pattern::no_offset, run);)
+                pattern::each_piece(run, move);
         }
         flush();
     }

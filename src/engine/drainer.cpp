@@ -61,7 +61,7 @@ void Drainer::take_in(std::int64_t round, wire::Runs runs, std::byte const* data
     auto const start = context_.origin(own_, round);
     auto valid = context_.map(own_, round);
     std::int64_t bytes = 0;
-    for (pattern::Run run; runs.next(run);) {
+    for (pattern::PieceRun run; runs.next(run);) {
         if (data) copy_in(context_.buffer(own_, round), 0, run, data);
         run.offset += start;
         if (!context_.route->dense) valid.mark(run);
@@ -75,7 +75,7 @@ void Drainer::take_in(std::int64_t round, wire::Runs runs, std::byte const* data
 void Drainer::drain_all()
 {
     bool const slow = context_.networked();
-    bool const crowded = context_.patience->crowded || slow;
+    bool const crowded = context_.wait_policy->crowded || slow;
     Backoff backoff(crowded, slow);
     while (!over() && !stopped_.load(std::memory_order_relaxed)) {
         if (drain_ready())

@@ -35,7 +35,7 @@ std::size_t slots_at(std::size_t buffers)
 
 std::size_t lane_step(std::size_t buffers)
 {
-    return slots_at(buffers) + to_line(buffers * sizeof(Exchange::Slot));
+    return slots_at(buffers) + to_line(buffers * sizeof(Exchange::LaneSlot));
 }
 
 void raise(Counter& counter, std::uint64_t ticket)
@@ -53,7 +53,7 @@ struct alignas(cache_line) Exchange::Header {
     Counter reason;                       ///< 0: none; else code, file, and rank plus one
 };
 
-struct alignas(cache_line) Exchange::Cell {
+struct alignas(cache_line) Exchange::RankCell {
     alignas(cache_line) Counter arrived;
     std::uint64_t mail_bytes[2];  ///< of two posts in turn: nobody is two ahead of anybody
     Counter announced;            ///< step * 4 + direction
@@ -65,7 +65,7 @@ struct alignas(cache_line) Exchange::Cell {
 std::size_t Exchange::bytes(int ranks)
 {
     auto const n = static_cast<std::size_t>(ranks);
-    return sizeof(Header) + n * sizeof(Cell) + to_line(n * most_buffers * sizeof(Block));
+    return sizeof(Header) + n * sizeof(RankCell) + to_line(n * most_buffers * sizeof(RingBuffer));
 }
 
 std::size_t Exchange::lane_bytes(int ranks, Lanes const& lanes)
@@ -80,8 +80,8 @@ Exchange::Exchange(std::byte* memory, int ranks, int rank) : ranks_(ranks), rank
     auto const n = static_cast<std::size_t>(ranks);
     auto const take = [&memory](std::size_t bytes) { return std::exchange(memory, memory + bytes); };
     header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
-    cells_ = reinterpret_cast<Cell*>(take(n * sizeof(Cell)));
-    blocks_ = reinterpret_cast<Block*>(take(n * most_buffers * sizeof(Block)));
+    cells_ = reinterpret_cast<RankCell*>(take(n * sizeof(RankCell)));
+    blocks_ = reinterpret_cast<RingBuffer*>(take(n * most_buffers * sizeof(RingBuffer)));
 }
 
 void Exchange::use_lanes(std::byte* memory, Lanes const& lanes)
@@ -95,7 +95,7 @@ void Exchange::use_lanes(std::byte* memory, Lanes const& lanes)
     taken_ = filled_ + static_cast<std::size_t>(ranks_) * row_;
 }
 
-Exchange::Cell& Exchange::cell(int rank) const
+Exchange::RankCell& Exchange::cell(int rank) const
 {
     return cells_[rank];
 }
@@ -138,10 +138,10 @@ std::uint64_t Exchange::least_taken(std::size_t partition) const
     return least(taken_, partition);
 }
 
-Exchange::Slot& Exchange::slot(std::size_t partition, std::size_t buffer) const
+Exchange::LaneSlot& Exchange::slot(std::size_t partition, std::size_t buffer) const
 {
     auto* const lane = lane_memory_ + partition * lane_step(lanes_.buffers);
-    return reinterpret_cast<Slot*>(lane + slots_at(lanes_.buffers))[buffer];
+    return reinterpret_cast<LaneSlot*>(lane + slots_at(lanes_.buffers))[buffer];
 }
 
 Counter& Exchange::progress(std::size_t partition) const
@@ -170,7 +170,7 @@ void Exchange::raise_progress(std::size_t partition, std::uint64_t ticket)
     raise(progress(partition), ticket);
 }
 
-Exchange::Block& Exchange::block(std::size_t slot) const
+Exchange::RingBuffer& Exchange::block(std::size_t slot) const
 {
     return blocks_[slot];
 }
@@ -188,23 +188,23 @@ std::uint64_t Exchange::least_consumed() const
     return least;
 }
 
-void Exchange::announce(std::uint64_t step, Direction direction)
+void Exchange::announce(std::uint64_t step, Announcement direction)
 {
     cell(rank_).announced.store(step * 4 + static_cast<std::uint64_t>(direction), std::memory_order_release);
 }
 
-Exchange::Direction Exchange::announced(std::uint64_t step) const
+Exchange::Announcement Exchange::announced(std::uint64_t step) const
 {
     bool all = true;
     for (int rank = 0; rank < ranks_; ++rank) {
         auto const value = cell(rank).announced.load(std::memory_order_acquire);
-        auto const direction = static_cast<Direction>(value % 4);
-        if (value / 4 != step || direction == Direction::unknown)
+        auto const direction = static_cast<Announcement>(value % 4);
+        if (value / 4 != step || direction == Announcement::unknown)
             all = false;
-        else if (direction != Direction::none)
+        else if (direction != Announcement::none)
             return direction;
     }
-    return all ? Direction::none : Direction::unknown;
+    return all ? Announcement::none : Announcement::unknown;
 }
 
 void Exchange::spoil(std::uint64_t step)
@@ -217,7 +217,7 @@ bool Exchange::spoiled(std::uint64_t step) const
     return header_->spoiled.load(std::memory_order_acquire) == step + 1;
 }
 
-void Exchange::abandon(std::uint64_t after, Reason const& reason)
+void Exchange::abandon(std::uint64_t after, AbandonReason const& reason)
 {
     std::uint64_t none = 0;
     auto const mine = static_cast<std::uint64_t>(reason.code) << 48 | static_cast<std::uint64_t>(reason.opening) << 32 |
@@ -238,7 +238,7 @@ bool Exchange::abandoned_after(std::uint64_t agreements) const
     return fewest != 0 && fewest <= agreements + 1;
 }
 
-Exchange::Reason Exchange::reason() const
+Exchange::AbandonReason Exchange::reason() const
 {
     auto const value = header_->reason.load(std::memory_order_acquire);
     return {static_cast<Errc>(value >> 48), static_cast<int>(static_cast<std::uint32_t>(value)) - 1,
@@ -295,12 +295,12 @@ std::span<std::byte const> Exchange::mail_of(int rank) const
     return {cell(rank).mail[slot], cell(rank).mail_bytes[slot]};
 }
 
-core::Status Exchange::agree(core::Status const& local, Patience const& patience)
+core::Status Exchange::agree(core::Status const& local, WaitPolicy const& wait_policy)
 {
     std::vector<std::byte> mail;  // empty: all is well
     if (!local) mail = core::pack(local.error());
     core::Status verdict;
-    auto const shared = share(mail, patience, [&](int rank, std::span<std::byte const> bytes) {
+    auto const shared = share(mail, wait_policy, [&](int rank, std::span<std::byte const> bytes) {
         if (bytes.empty() || !verdict) return;
         verdict = tl::unexpected(core::unpack(bytes));
         verdict.error().rank = rank;

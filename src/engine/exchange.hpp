@@ -39,14 +39,14 @@ class Exchange {
 public:
     /// One buffer of the read ring. `holder` is the ticket, plus one, of the block that it is for, `ready` of the
     /// block that it holds: while they differ, a reader is filling it.
-    struct Block {
+    struct RingBuffer {
         Counter holder;
         Counter ready;
         Counter valid;  ///< bytes of the block that the file has
     };
 
     /// What the ranks of a node have gathered for another node: claimed and filled in the slot of a lane's buffer.
-    struct Slot {
+    struct LaneSlot {
         Counter claimed;  ///< bytes, also of those that did not fit
         Counter filled;   ///< bytes in the slot
         Counter strays;   ///< entries that did not fit and travel by themselves
@@ -106,36 +106,36 @@ public:
         return buffer_bytes(partition, buffer);
     }
     /// Of a lane's slots, on the other nodes.
-    [[nodiscard]] Slot& slot(std::size_t partition, std::size_t buffer) const;
+    [[nodiscard]] LaneSlot& slot(std::size_t partition, std::size_t buffer) const;
 
     // The ring of a node that reads.
     [[nodiscard]] Counter& claimed() const;
     void raise_claimed(std::uint64_t ticket);
-    [[nodiscard]] Block& block(std::size_t slot) const;
+    [[nodiscard]] RingBuffer& block(std::size_t slot) const;
     void set_consumed(std::uint64_t ticket);
     [[nodiscard]] std::uint64_t least_consumed() const;
 
     // The step.
     /// A rank tells in which direction it moves data in step `step`. Ranks without data ask the others:
-    enum class Direction : std::uint64_t { unknown = 0, none = 1, write = 2, read = 3 };
-    void announce(std::uint64_t step, Direction direction);
+    enum class Announcement : std::uint64_t { unknown = 0, none = 1, write = 2, read = 3 };
+    void announce(std::uint64_t step, Announcement direction);
     /// what somebody announced; none if all ranks said so; unknown if neither is known yet.
-    [[nodiscard]] Direction announced(std::uint64_t step) const;
+    [[nodiscard]] Announcement announced(std::uint64_t step) const;
 
     /// A rank whose part of step `step` is missing says so before it counts as filled: nothing is written then.
     void spoil(std::uint64_t step);
     [[nodiscard]] bool spoiled(std::uint64_t step) const;
 
     /// Why nobody must wait for anybody any more: a step was destroyed before it ended, or a rank could not go on.
-    struct Reason {
+    struct AbandonReason {
         Errc code = Errc::invalid_state;  ///< or memory
         int rank = -1;                    ///< in the communicator
         std::uint16_t opening = 0;        ///< how many files had been opened, or were being opened
     };
     /// `after` is how many agreements between nodes the rank has been through, which all ranks have come to. The first
     /// reason counts.
-    void abandon(std::uint64_t after, Reason const& reason);
-    void abandon(std::uint64_t after = 0) { abandon(after, Reason()); }
+    void abandon(std::uint64_t after, AbandonReason const& reason);
+    void abandon(std::uint64_t after = 0) { abandon(after, AbandonReason()); }
     [[nodiscard]] bool abandoned() const;
     /// True if one who has abandoned comes to no more than `agreements`.
     [[nodiscard]] bool abandoned_after(std::uint64_t agreements) const;
@@ -149,29 +149,29 @@ public:
     /// Collective over the node. At most `most_mail` bytes. Fails only if a step was abandoned.
     static constexpr std::size_t most_mail = 2032;
     template <class Use>
-    core::Status share(std::span<std::byte const> mail, Patience const& patience, Use use)
+    core::Status share(std::span<std::byte const> mail, WaitPolicy const& wait_policy, Use use)
     {
         if (abandoned()) return lost();
         post(mail);
-        wait_until(patience, "the other ranks to arrive", [&] { return all_arrived() || abandoned(); });
+        wait_until(wait_policy, "the other ranks to arrive", [&] { return all_arrived() || abandoned(); });
         if (!all_arrived()) return lost();
         for (int rank = 0; rank < ranks_; ++rank) use(rank, mail_of(rank));
         return {};
     }
     /// What every rank learns when the communicator was abandoned.
     [[nodiscard]] core::Status lost() const;
-    [[nodiscard]] Reason reason() const;
+    [[nodiscard]] AbandonReason reason() const;
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective over the node.
-    core::Status agree(core::Status const& local, Patience const& patience);
+    core::Status agree(core::Status const& local, WaitPolicy const& wait_policy);
 
 private:
     struct Header;
-    struct Cell;
+    struct RankCell;
 
     void post(std::span<std::byte const> mail);
     [[nodiscard]] bool all_arrived() const;
     [[nodiscard]] std::span<std::byte const> mail_of(int rank) const;
-    [[nodiscard]] Cell& cell(int rank) const;
+    [[nodiscard]] RankCell& cell(int rank) const;
     [[nodiscard]] Counter& progress(std::size_t partition) const;
     [[nodiscard]] Counter& buffer_bytes(std::size_t partition, std::size_t buffer) const;
     [[nodiscard]] Counter& filled(std::size_t partition, int rank) const;
@@ -182,8 +182,8 @@ private:
     int rank_;
     std::uint64_t posts_ = 0;
     Header* header_;
-    Cell* cells_;
-    Block* blocks_;
+    RankCell* cells_;
+    RingBuffer* blocks_;
     /// activity() may be another thread's than that which gets larger lanes.
     std::unique_ptr<std::mutex> lanes_mutex_ = std::make_unique<std::mutex>();
     Lanes lanes_;

@@ -21,7 +21,7 @@ Filler::Filler(Context const& context, Outbox* outbox)
     }
 }
 
-std::span<pattern::Cursor> Filler::cursors(std::size_t partition)
+std::span<pattern::LayoutCursor> Filler::cursors(std::size_t partition)
 {
     return {cursors_.data() + partition * context_.tracks.size(), context_.tracks.size()};
 }
@@ -58,7 +58,7 @@ void Filler::publish(std::size_t partition)
 void Filler::fill(std::size_t partition)
 {
     core::Stopwatch const watch(copying_);
-    if (context_.site->is_home(partition))
+    if (context_.buffer_layout->is_home(partition))
         copy(partition, next_[partition]);
     else
         pack(partition, next_[partition]);
@@ -75,7 +75,7 @@ void Filler::copy(std::size_t partition, std::int64_t round)
     std::int64_t bytes = 0;
     auto const tracks = cursors(partition);
     for (std::size_t t = 0; t < tracks.size(); ++t)
-        for (pattern::Run run; tracks[t].next(limit, run);) {
+        for (pattern::PieceRun run; tracks[t].next(limit, run);) {
             copy_in(to, start, run, context_.tracks[t].data);
             if (!dense) valid.mark(run);
             bytes += run.length * run.count;
@@ -95,7 +95,7 @@ void Filler::pack(std::size_t partition, std::int64_t round)
             outbox_->add_data(partition, round, runs_, context_.tracks[t].data, whole);
             runs_.clear();
         };
-        for (pattern::Run run; tracks[t].next(limit, run);) {
+        for (pattern::PieceRun run; tracks[t].next(limit, run);) {
             runs_.push_back(run);
             if (runs_.size() == most_runs) add();
         }

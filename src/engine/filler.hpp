@@ -30,18 +30,18 @@ public:
 
 private:
     [[nodiscard]] std::size_t soonest() const;
-    [[nodiscard]] std::span<pattern::Cursor> cursors(std::size_t partition);
+    [[nodiscard]] std::span<pattern::LayoutCursor> cursors(std::size_t partition);
     void publish(std::size_t partition);
     void copy(std::size_t partition, std::int64_t round);
     void pack(std::size_t partition, std::int64_t round);
 
     Context const& context_;
     Outbox* outbox_;
-    std::size_t first_;                     ///< partition to begin with
-    std::vector<pattern::Cursor> cursors_;  ///< partition by partition, one per track
-    std::vector<std::int64_t> next_;        ///< per partition: the round where this rank has data next
-    std::size_t unfinished_ = 0;            ///< partitions that have such a round
-    std::vector<pattern::Run> runs_;        ///< that are being packed
+    std::size_t first_;                           ///< partition to begin with
+    std::vector<pattern::LayoutCursor> cursors_;  ///< partition by partition, one per track
+    std::vector<std::int64_t> next_;              ///< per partition: the round where this rank has data next
+    std::size_t unfinished_ = 0;                  ///< partitions that have such a round
+    std::vector<pattern::PieceRun> runs_;         ///< that are being packed
     double copying_ = 0;
 };
 

@@ -11,8 +11,8 @@ Inbox::Inbox(Context const& context, std::size_t partition, std::size_t landing_
 {
     if (context.rounds(partition) == 0) return;
     auto const& network = context.route->network;
-    feeders_.reserve(context.site->feeders(partition).size());
-    for (auto const& [node, rank, landing] : context.site->feeders(partition)) {
+    feeders_.reserve(context.buffer_layout->feeders(partition).size());
+    for (auto const& [node, rank, landing] : context.buffer_layout->feeders(partition)) {
         auto const at = static_cast<std::size_t>(node);
         auto const bytes = network.slot_bytes[at];
         Feeder feeder{node, rank, context.writing ? bytes : network.request_bytes[at], {}};
@@ -34,7 +34,7 @@ void Inbox::expect(Feeder& feeder, std::size_t place)
     auto const room = landing.bytes.first(feeder.message_bytes);
     landing.number = context_.net->messages->receive(room, feeder.rank, tag_gathered, [this, &feeder, place] {
         feeder.landings[place].number = -1;
-        if (place != feeder.next || feeder.state != Feeder::State::waiting) return;
+        if (place != feeder.next || feeder.state != Feeder::FeederState::waiting) return;
         look(feeder, feeder.landings[place]);
         note_ready();  // at once: a loader may load while the main thread copies
     });
@@ -53,11 +53,11 @@ bool Inbox::pump()
     bool any = false;
     for (auto& feeder : feeders_) {
         auto const& landing = feeder.landings[feeder.next];
-        if (feeder.state == Feeder::State::waiting && landing.number < 0 && may_unload(feeder)) {
+        if (feeder.state == Feeder::FeederState::waiting && landing.number < 0 && may_unload(feeder)) {
             open(feeder, landing);
             any = true;
         }
-        if (feeder.state == Feeder::State::unloading && feeder.awaited == 0) {
+        if (feeder.state == Feeder::FeederState::unloading && feeder.awaited == 0) {
             conclude(feeder);
             any = true;
         }
@@ -67,7 +67,7 @@ bool Inbox::pump()
 
 void Inbox::open(Feeder& feeder, Landing const& landing)
 {
-    feeder.state = Feeder::State::unloading;
+    feeder.state = Feeder::FeederState::unloading;
     feeder.awaited = feeder.heading.strays;
     unload(feeder, landing.bytes.subspan(sizeof feeder.heading, feeder.heading.bytes), landing);
     context_.exchange->beat();
@@ -79,11 +79,11 @@ void Inbox::conclude(Feeder& feeder)
     auto const free = std::exchange(feeder.next, (feeder.next + 1) % landing_places_);
     auto& next = feeder.landings[feeder.next];
     if (feeder.ready < context_.rounds(partition_)) {
-        feeder.state = Feeder::State::waiting;
+        feeder.state = Feeder::FeederState::waiting;
         expect(feeder, free);
         if (next.number < 0) look(feeder, next);
     } else {
-        feeder.state = Feeder::State::over;
+        feeder.state = Feeder::FeederState::over;
         if (landing_places_ > 1) context_.net->messages->cancel(next.number);
     }
     note_ready();
@@ -98,8 +98,9 @@ std::int64_t Inbox::ready() const
 
 bool Inbox::done() const
 {
-    return std::all_of(feeders_.begin(), feeders_.end(),
-                       [](Feeder const& feeder) { return feeder.state == Feeder::State::over && !feeder.replying; });
+    return std::all_of(feeders_.begin(), feeders_.end(), [](Feeder const& feeder) {
+        return feeder.state == Feeder::FeederState::over && !feeder.replying;
+    });
 }
 
 void Inbox::blank()

@@ -52,7 +52,7 @@ protected:
         Landing landings[2];
         std::size_t next = 0;     ///< the place of the message to be dealt with next
         wire::Heading heading{};  ///< of that one, once it is here
-        enum class State { waiting, unloading, over } state = State::waiting;
+        enum class FeederState { waiting, unloading, over } state = FeederState::waiting;
         bool heard = false;       ///< at least one message has come
         bool replying = false;    ///< a reply has not left yet
         std::int64_t ready = 0;   ///< rounds before it are over

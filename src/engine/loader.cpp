@@ -105,7 +105,7 @@ void Loader::fill_reply(std::int64_t round, std::span<std::byte const> requests,
         if (entry.heading.data_bytes == 0) continue;  // its reply found no room
         wire::Runs runs(entry.runs);
         auto* const to = reply.data() + sizeof valid + entry.heading.data_at;
-        for (pattern::Run run; runs.next(run);) copy_out(context_.buffer(own_, round), 0, run, to);
+        for (pattern::PieceRun run; runs.next(run);) copy_out(context_.buffer(own_, round), 0, run, to);
     }
 }
 

@@ -14,7 +14,7 @@ namespace {
 /// From here on a message of its own costs less than the copy that gathers.
 constexpr std::size_t large_bytes = 256 * core::KiB;
 
-std::size_t bytes_of(std::span<pattern::Run const> runs)
+std::size_t bytes_of(std::span<pattern::PieceRun const> runs)
 {
     std::int64_t bytes = 0;
     for (auto const& run : runs) bytes += run.length * run.count;
@@ -22,7 +22,7 @@ std::size_t bytes_of(std::span<pattern::Run const> runs)
 }
 
 /// One stretch of memory from the first run's first byte on.
-bool contiguous(std::span<pattern::Run const> runs)
+bool contiguous(std::span<pattern::PieceRun const> runs)
 {
     auto next = runs[0].buffer;
     for (auto const& run : runs) {
@@ -38,7 +38,7 @@ std::byte* append(std::byte* to, void const* from, std::size_t bytes)
     return to + bytes;
 }
 
-std::byte* append(std::byte* to, std::span<pattern::Run const> runs, std::byte const* data)
+std::byte* append(std::byte* to, std::span<pattern::PieceRun const> runs, std::byte const* data)
 {
     for (auto const& run : runs) to = gather(to, run, data);
     return to;
@@ -49,8 +49,8 @@ std::byte* append(std::byte* to, std::span<pattern::Run const> runs, std::byte c
 Outbox::Outbox(Context const& context, bool can_put) : context_(context), can_put_(can_put)
 {
     for (std::size_t p = 0; p < context.partitions(); ++p) {
-        if (context.site->is_home(p) || context.site->feeders(p).empty()) continue;
-        auto const& self = context.site->feeders(p)[0];
+        if (context.buffer_layout->is_home(p) || context.buffer_layout->feeders(p).empty()) continue;
+        auto const& self = context.buffer_layout->feeders(p)[0];
         if (self.rank == context.rank) lanes_.push_back({p, &self, context.route->ranks[p], context.rounds(p)});
     }
     std::stable_partition(lanes_.begin(), lanes_.end(),
@@ -69,7 +69,7 @@ bool Outbox::sends_for(std::size_t partition) const
     return std::any_of(lanes_.begin(), lanes_.end(), [&](Lane const& lane) { return lane.partition == partition; });
 }
 
-Exchange::Slot& Outbox::counts(std::size_t partition, std::int64_t round) const
+Exchange::LaneSlot& Outbox::counts(std::size_t partition, std::int64_t round) const
 {
     return context_.exchange->slot(partition, context_.buffer_of(round));
 }
@@ -90,7 +90,7 @@ std::span<std::byte> Outbox::claim(std::size_t partition, std::int64_t round, st
     return message(partition, round).subspan(sizeof(wire::Heading) + at, bytes);
 }
 
-void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<pattern::Run const> runs,
+void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<pattern::PieceRun const> runs,
                       std::byte const* data, bool whole)
 {
     if (runs.empty()) return;
@@ -98,30 +98,31 @@ void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<patte
     // The sender may put its own data straight into the aggregator's buffer; other ranks have their messages.
     bool const may_put = can_put_ && sends_for(partition);
     // What is bound for another tier lands in memory first.
-    bool const large = whole && bytes >= large_bytes && contiguous(runs) && context_.site->area(partition) == 0;
+    bool const large =
+        whole && bytes >= large_bytes && contiguous(runs) && context_.buffer_layout->area(partition) == 0;
     bool const one_piece = runs.size() == 1 && runs[0].count == 1;
     auto const origin = context_.origin(partition, round);
     wire::EntryHeading heading;
-    heading.way = wire::Way::inside;
-    if (large) heading.way = may_put && one_piece ? wire::Way::placed : wire::Way::apart;
+    heading.way = wire::DataPath::inside;
+    if (large) heading.way = may_put && one_piece ? wire::DataPath::placed : wire::DataPath::apart;
     heading.rank = context_.rank;
     heading.data_bytes = static_cast<std::uint32_t>(bytes);
     encoded_.clear();
     wire::encode(runs, origin, encoded_);
     heading.run_bytes = static_cast<std::uint32_t>(encoded_.size());
 
-    auto const size = sizeof heading + encoded_.size() + (heading.way == wire::Way::inside ? bytes : 0);
+    auto const size = sizeof heading + encoded_.size() + (heading.way == wire::DataPath::inside ? bytes : 0);
     auto const room = claim(partition, round, size, message(partition, round).size());
     if (room.empty()) {
-        heading.way = wire::Way::inside;
+        heading.way = wire::DataPath::inside;
         return send_stray(partition, round, heading, runs, data);
     }
     auto* to = append(room.data(), &heading, sizeof heading);
     to = append(to, encoded_.data(), encoded_.size());
     std::span const straight(data + runs[0].buffer, bytes);
-    if (heading.way == wire::Way::inside)
+    if (heading.way == wire::DataPath::inside)
         append(to, runs, data);
-    else if (heading.way == wire::Way::apart)
+    else if (heading.way == wire::DataPath::apart)
         send(straight, context_.route->ranks[partition], tag_apart);
     else
         placed_.push_back({partition, runs[0].offset - origin, straight});
@@ -134,7 +135,7 @@ void Outbox::send(std::span<std::byte const> bytes, int to, Tag tag)
 }
 
 void Outbox::send_stray(std::size_t partition, std::int64_t round, wire::EntryHeading heading,
-                        std::span<pattern::Run const> runs, std::byte const* data)
+                        std::span<pattern::PieceRun const> runs, std::byte const* data)
 {
     wire::StrayHeading const stray{round, context_.net->node, 0};
     auto const bytes =
@@ -153,11 +154,11 @@ void Outbox::send_stray(std::size_t partition, std::int64_t round, wire::EntryHe
 }
 
 std::optional<std::uint64_t> Outbox::add_request(std::size_t partition, std::int64_t round,
-                                                 std::span<pattern::Run const> runs)
+                                                 std::span<pattern::PieceRun const> runs)
 {
     auto const bytes = bytes_of(runs);
     wire::EntryHeading heading;
-    heading.way = wire::Way::none;
+    heading.way = wire::DataPath::none;
     heading.rank = context_.rank;
     encoded_.clear();
     wire::encode(runs, context_.origin(partition, round), encoded_);

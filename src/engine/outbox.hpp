@@ -21,7 +21,7 @@ public:
     /// A partition whose part of this node this rank sends.
     struct Lane {
         std::size_t partition;
-        Site::Feeder const* self;  ///< this node, as the partition's aggregator sees it
+        BufferLayout::Feeder const* self;  ///< this node, as the partition's aggregator sees it
         int to;
         std::int64_t rounds;
     };
@@ -43,11 +43,11 @@ public:
     /// Where this node begins, so that not all send to the same aggregator first.
     [[nodiscard]] std::size_t first_partition() const;
     /// This rank's pieces of a round, from `data`. `whole` if no other piece can overlap them.
-    void add_data(std::size_t partition, std::int64_t round, std::span<pattern::Run const> runs, std::byte const* data,
-                  bool whole);
+    void add_data(std::size_t partition, std::int64_t round, std::span<pattern::PieceRun const> runs,
+                  std::byte const* data, bool whole);
     /// Asks for pieces of a round. Where in the reply they will be, or nothing if the slot is full.
     std::optional<std::uint64_t> add_request(std::size_t partition, std::int64_t round,
-                                             std::span<pattern::Run const> runs);
+                                             std::span<pattern::PieceRun const> runs);
     /// Where the reply to a round's requests lands.
     [[nodiscard]] std::span<std::byte> reply(std::size_t partition, std::int64_t round) const;
 
@@ -81,12 +81,12 @@ public:
 
 private:
     [[nodiscard]] bool sends_for(std::size_t partition) const;
-    [[nodiscard]] Exchange::Slot& counts(std::size_t partition, std::int64_t round) const;
+    [[nodiscard]] Exchange::LaneSlot& counts(std::size_t partition, std::int64_t round) const;
     [[nodiscard]] std::span<std::byte> message(std::size_t partition, std::int64_t round) const;
     [[nodiscard]] std::span<std::byte> claim(std::size_t partition, std::int64_t round, std::size_t bytes,
                                              std::size_t room);
     void send_stray(std::size_t partition, std::int64_t round, wire::EntryHeading heading,
-                    std::span<pattern::Run const> runs, std::byte const* data);
+                    std::span<pattern::PieceRun const> runs, std::byte const* data);
 
     Context const& context_;
     bool can_put_;

@@ -14,13 +14,13 @@ using Interval = comm::Team::Interval;
 
 /// This rank's pieces, merged, cut at slice boundaries, sorted into the slices' owners.
 std::vector<std::vector<Interval>> deal(comm::Team const& team, pattern::Variables const& variables,
-                                        Section const& section)
+                                        FileSection const& section)
 {
     std::vector<std::vector<Interval>> slices(static_cast<std::size_t>(team.size()));
     auto const width = slice_of(team, section);
     for (auto const& variable : variables)
         for (auto const& layout : variable->layouts()) {
-            pattern::Cursor cursor(layout);
+            pattern::LayoutCursor cursor(layout);
             cursor.seek(section.begin);
             while (cursor.position() < section.end) {
                 auto const slice = (cursor.position() - section.begin) / width;
@@ -33,7 +33,7 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, pattern::Variabl
                     else
                         list.push_back({begin, begin + length, team.rank()});
                 };
-                for (pattern::Run run; cursor.next(limit, run);) pattern::each_piece(run, add);
+                for (pattern::PieceRun run; cursor.next(limit, run);) pattern::each_piece(run, add);
             }
         }
     return slices;

@@ -50,7 +50,7 @@ public:
 
 private:
     /// A lane that this rank sends for, and how far it is.
-    struct Line {
+    struct SentLane {
         Outbox::Lane lane;
         std::int64_t next = 0;                 ///< round to look at next
         std::deque<std::int64_t> under_way{};  ///< sent, not yet free
@@ -73,7 +73,7 @@ private:
     /// True when everything this rank had to send has left, and every reply to it has come.
     [[nodiscard]] bool all_left() const
     {
-        return outbox_.none_leaving() && std::all_of(lines_.begin(), lines_.end(), [](Line const& line) {
+        return outbox_.none_leaving() && std::all_of(lines_.begin(), lines_.end(), [](SentLane const& line) {
                    return line.said_all && line.under_way.empty();
                });
     }
@@ -89,7 +89,7 @@ private:
     }
 
     /// What has left frees its slot, in order: a write's for the rounds to come, a read's for those who take the reply.
-    bool free_slots(Line& line)
+    bool free_slots(SentLane& line)
     {
         bool any = false;
         while (!line.under_way.empty() && line.awaited[context_.buffer_of(line.under_way.front())] == 0) {
@@ -104,17 +104,17 @@ private:
         }
         return any;
     }
-    void store(Counter& counter, Line const& line, std::int64_t round) const
+    void store(Counter& counter, SentLane const& line, std::int64_t round) const
     {
         counter.store(context_.ticket(line.lane.partition, round), std::memory_order_release);
     }
     /// The first round of a write whose slot is not free.
-    [[nodiscard]] static std::int64_t first_kept(Line const& line)
+    [[nodiscard]] static std::int64_t first_kept(SentLane const& line)
     {
         return line.under_way.empty() ? line.next : line.under_way.front();
     }
 
-    bool send_filled(Line& line)
+    bool send_filled(SentLane& line)
     {
         auto const& lane = line.lane;
         auto const buffers = context_.route->buffers;
@@ -145,14 +145,14 @@ private:
 
     /// An aggregator cannot write a round before it knows that no node has data in it, which may be long before a node
     /// can fill its first.
-    void send_notice(Line& line, std::int64_t first)
+    void send_notice(SentLane& line, std::int64_t first)
     {
         line.said_all = first >= line.lane.rounds;
         line.notice = {-1, first, 0, 0, 0};
         outbox_.send(std::as_bytes(std::span(&line.notice, 1)), line.lane.to, tag_gathered);
     }
 
-    void send(Line& line, std::int64_t round, std::int64_t following)
+    void send(SentLane& line, std::int64_t round, std::int64_t following)
     {
         auto const& lane = line.lane;
         line.said_all = following >= lane.rounds;
@@ -167,7 +167,7 @@ private:
     }
 
     bool asking_;
-    std::vector<Line> lines_;  ///< they move no more once the first message is under way
+    std::vector<SentLane> lines_;  ///< they move no more once the first message is under way
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace tapioca::engine {
 /// What a plan depends on beside the pattern. The same on all ranks.
 struct Scene {
     Session& session;
-    Surroundings const& around;
+    DiscoveredMachine const& around;
     machine::Storage const& storage;
     Options const& options;
     bool writes = false;          ///< the file may be written

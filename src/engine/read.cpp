@@ -114,7 +114,7 @@ private:
             static_cast<std::int64_t>(context_.exchange->block(slot(ticket)).valid.load(std::memory_order_relaxed));
         for (std::size_t t = 0; t < cursors_.size(); ++t) {
             auto const& track = context_.tracks[t];
-            for (pattern::Run run; cursors_[t].next(begin + valid, run);) {
+            for (pattern::PieceRun run; cursors_[t].next(begin + valid, run);) {
                 copy_out(buffer(ticket), begin, run, track.data);
                 received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
             }
@@ -180,7 +180,7 @@ private:
     std::uint64_t end_;
     std::uint64_t next_ = 0;  ///< ticket of the block that this rank needs next
     bool reader_ = false;
-    std::vector<pattern::Cursor> cursors_;
+    std::vector<pattern::LayoutCursor> cursors_;
     std::vector<std::uint64_t> received_;
     double copying_ = 0;
     Puller main_;

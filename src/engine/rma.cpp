@@ -73,7 +73,7 @@ private:
     template <class Ready>
     void wait(char const* what, Ready ready) const
     {
-        wait_until(*context_.patience, what, ready);
+        wait_until(*context_.wait_policy, what, ready);
     }
     void wait_for_room(std::size_t partition, std::int64_t round, Drainer& drainer) const
     {
@@ -123,7 +123,7 @@ private:
     }
     void put_placed(Lane const& lane, std::int64_t round)
     {
-        auto const buffer = context_.site->buffer(lane.partition, context_.buffer_of(round));
+        auto const buffer = context_.buffer_layout->buffer(lane.partition, context_.buffer_of(round));
         for (auto const& placed : outbox_.placed())
             if (placed.partition == lane.partition)
                 context_.net->window->put(placed.bytes, lane.to, buffer + static_cast<std::uint64_t>(placed.offset));
@@ -137,7 +137,7 @@ private:
     /// Requests are put, replies got; all ranks go through the rounds together.
     void get_all(Taker& taker)
     {
-        using Row = comm::Window::Row;
+        using RowPosition = comm::Window::RowPosition;
         wait("the other ranks to start the step", [&] { return context_.net->all_began(); });
         auto& window = *context_.net->window;
         auto const own_rounds = inbox_ ? context_.rounds(inbox_->partition()) : 0;
@@ -145,13 +145,13 @@ private:
         for (std::int64_t round = 0; round < rounds; ++round) {
             if (inbox_) inbox_->blank();
             taker.ask_for(round);
-            window.fence(Row::first);
+            window.fence(RowPosition::first);
             put_requests(round);
-            window.fence(Row::between);
+            window.fence(RowPosition::between);
             if (round < own_rounds) inbox_->unload_round(round);
-            window.fence(Row::between);
+            window.fence(RowPosition::between);
             get_replies(round);
-            window.fence(Row::last);
+            window.fence(RowPosition::last);
             for (auto const& lane : outbox_.lanes())
                 if (round < lane.rounds) free_slot(lane, round, context_.exchange->present(lane.partition));
             taker.take_out(round);

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "engine/share.hpp"
+#include "engine/map_on_node.hpp"
 #include "machine/cores.hpp"
 
 namespace tapioca::engine {
@@ -14,7 +14,7 @@ namespace tapioca::engine {
 core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_node,
                                                    std::shared_ptr<Session>* elsewhere)
 {
-    static comm::Key const kept;
+    static comm::AttachmentKey const kept;
     if (auto existing = elsewhere ? *elsewhere : std::static_pointer_cast<Session>(comm::attached(comm, kept))) {
         if (existing->forks_ != core::forks())
             return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");
@@ -26,7 +26,7 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     cpu_set_t cores = machine::allowed_cores();
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
     auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
-    auto control = share(team->node(), *memory, Exchange::bytes(team->node_size()));
+    auto control = map_on_node(team->node(), *memory, Exchange::bytes(team->node_size()));
     // Who has failed, the fewest cores of a node, and how many of these are nobody's.
     std::array<int, 3> least = {control ? INT_MAX : team->rank(), CPU_COUNT(&cores),
                                 CPU_COUNT(&cores) - team->machine_size()};
@@ -45,7 +45,7 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
 }
 
 Session::Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewest fewest,
-                 std::unique_ptr<machine::Tier> memory, machine::Mapping control)
+                 std::unique_ptr<machine::Tier> memory, machine::TierMapping control)
     : team_holder_(std::move(team)),
       team_(*team_holder_),
       cores_(cores),
@@ -88,14 +88,15 @@ std::uint64_t Session::fixed_bytes() const
     return exchange / fewest + 16 * static_cast<std::uint64_t>(team_.size());
 }
 
-core::Status Session::prepare(Site const& site, Surroundings& around, bool threaded, bool needs_worker)
+core::Status Session::prepare(BufferLayout const& buffer_layout, DiscoveredMachine& around, bool threaded,
+                              bool needs_worker)
 {
-    auto const status = buffers_.make(site, around, tickets);
+    auto const status = buffers_.make(buffer_layout, around, tickets);
     if (!status || !threaded) return status;
     return agreement_.agree(needs_worker ? worker_.launch() : core::Status());
 }
 
-Context Session::context(Surroundings const& around)
+Context Session::context(DiscoveredMachine const& around)
 {
     Context context;
     context.exchange = &exchange_;
@@ -103,13 +104,13 @@ Context Session::context(Surroundings const& around)
     context.maps = buffers_.maps();
     for (auto const& tier : around.tiers) context.tiers.push_back(tier.mapping.data());
     context.worker = &worker_;
-    context.patience = &agreement_.patience();
+    context.wait_policy = &agreement_.wait_policy();
     context.rank = team_.rank();
     context.net = several_nodes() ? &net_ : nullptr;
     return context;
 }
 
-void Session::abandon(Exchange::Reason const& reason)
+void Session::abandon(Exchange::AbandonReason const& reason)
 {
     if (several_nodes() && comm::mpi_is_active()) buffers_.window().tear();
     agreement_.abandon(reason);

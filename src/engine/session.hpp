@@ -1,4 +1,4 @@
-// Session: what the files of a communicator share: who the ranks are, how they agree, their memory, the drain thread,
+// Session: what the files of a communicator share: who the ranks are, how they agree, their memory, the I/O thread,
 // and where the counters of their steps stand.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "engine/agreement.hpp"
 #include "engine/buffers.hpp"
 #include "engine/context.hpp"
-#include "engine/surroundings.hpp"
+#include "engine/discovered_machine.hpp"
 
 namespace tapioca::engine {
 
@@ -46,12 +46,13 @@ public:
 
     /// Makes sure that the memory for a route is there and, for a step with workers, that of the ranks that need one.
     /// Collective; waits for nobody the second time.
-    core::Status prepare(Site const& site, Surroundings& around, bool threaded, bool needs_worker);
+    core::Status prepare(BufferLayout const& buffer_layout, DiscoveredMachine& around, bool threaded,
+                         bool needs_worker);
     /// The part of a step's context that is the same for all steps.
-    [[nodiscard]] Context context(Surroundings const& around);
+    [[nodiscard]] Context context(DiscoveredMachine const& around);
 
     /// Ends all waiting, for good: a step was destroyed before wait(), and the counters no longer match. Local.
-    void abandon(Exchange::Reason const& reason = {});
+    void abandon(Exchange::AbandonReason const& reason = {});
     /// This rank has no memory to go on with a collective call: the others must not wait for it. Where they do so
     /// inside MPI, the job ends here.
     void lose();
@@ -79,20 +80,20 @@ private:
         int cores, spare_cores;
     };
     Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewest fewest,
-            std::unique_ptr<machine::Tier> memory, machine::Mapping control);
+            std::unique_ptr<machine::Tier> memory, machine::TierMapping control);
 
     std::shared_ptr<comm::Watchdog> watchdog_;  ///< first: giving back what follows may take the others
     std::shared_ptr<comm::Team> team_holder_;
     comm::Team const& team_;
     cpu_set_t cores_;
-    machine::Mapping control_;
+    machine::TierMapping control_;
     Exchange exchange_;
     comm::MpiMessages messages_;
     Agreement agreement_;
     Buffers buffers_;
     Discovery discovery_;
     target::Worker worker_;
-    Net net_;  ///< for several nodes
+    NetworkContext net_;  ///< for several nodes
     Fewest fewest_;
     int open_files_ = 0;
     unsigned const forks_ = core::forks();

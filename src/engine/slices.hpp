@@ -10,15 +10,15 @@
 namespace tapioca::engine {
 
 /// A part of the file that is looked at in one go.
-struct Section {
+struct FileSection {
     std::int64_t begin;
     std::int64_t end;
 };
 
 /// So many that small pieces take little memory, as long as they are spread evenly. The same on all ranks.
-std::vector<Section> sections_of(pattern::Summary const& total);
+std::vector<FileSection> sections_of(pattern::Summary const& total);
 
 /// How many bytes of a section a rank looks after.
-std::int64_t slice_of(comm::Team const& team, Section const& section);
+std::int64_t slice_of(comm::Team const& team, FileSection const& section);
 
 }  // namespace tapioca::engine

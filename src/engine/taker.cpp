@@ -19,7 +19,7 @@ Taker::Taker(Context const& context, Outbox& outbox)
     lanes_.resize(context.partitions());
     for (std::size_t p = 0; p < lanes_.size(); ++p) {
         auto& lane = lanes_[p];
-        lane.home = context.site->is_home(p);
+        lane.home = context.buffer_layout->is_home(p);
         lane.taking.reserve(context.tracks.size());
         context.add_cursors(p, lane.taking);
         lane.asking = lane.taking;
@@ -77,7 +77,7 @@ void Taker::ask_for(std::int64_t round)
 {
     for (std::size_t p = 0; p < lanes_.size(); ++p)
         if (!lanes_[p].home && lanes_[p].to_ask == round) {
-            wait_until(*context_.patience, "a free slot", [&] { return slot_is_free(p, round); });
+            wait_until(*context_.wait_policy, "a free slot", [&] { return slot_is_free(p, round); });
             ask(p);
         }
 }
@@ -86,7 +86,7 @@ void Taker::take_out(std::int64_t round)
 {
     for (std::size_t p = 0; p < lanes_.size(); ++p)
         if (lanes_[p].to_take == round) {
-            wait_until(*context_.patience, "a round of the file", [&] { return context_.is_there(p, round); });
+            wait_until(*context_.wait_policy, "a round of the file", [&] { return context_.is_there(p, round); });
             take(p);
         }
 }
@@ -94,7 +94,7 @@ void Taker::take_out(std::int64_t round)
 void Taker::ask(std::size_t p)
 {
     auto& lane = lanes_[p];
-    Asked asked{lane.to_ask, {}};
+    AskedRound asked{lane.to_ask, {}};
     for (std::size_t t = 0; t < lane.asking.size(); ++t) {
         auto& cursor = lane.asking[t];
         auto const add = [&] {
@@ -102,7 +102,7 @@ void Taker::ask(std::size_t p)
                 asked.parts.push_back({t, cursor.position(), outbox_.add_request(p, asked.round, runs_)});
             runs_.clear();
         };
-        for (pattern::Run run; cursor.next(context_.end(p, asked.round), run);) {
+        for (pattern::PieceRun run; cursor.next(context_.end(p, asked.round), run);) {
             runs_.push_back(run);
             if (runs_.size() == most_runs) add();
         }
@@ -135,7 +135,7 @@ void Taker::take_loaded(std::size_t p, std::int64_t round)
     auto const valid = context_.exchange->valid_bytes(p, context_.buffer_of(round)).load(std::memory_order_relaxed);
     auto const limit = context_.begin(p, round) + static_cast<std::int64_t>(valid);
     for (std::size_t t = 0; t < lane.taking.size(); ++t)
-        for (pattern::Run run; lane.taking[t].next(limit, run); count(t, run))
+        for (pattern::PieceRun run; lane.taking[t].next(limit, run); count(t, run))
             copy_out(context_.buffer(p, round), context_.origin(p, round), run, context_.tracks[t].data);
 }
 
@@ -155,20 +155,20 @@ void Taker::take_reply(std::size_t p, std::int64_t round)
             continue;
         }
         std::byte const* from = reply.data() + sizeof valid + *part.at;
-        for (pattern::Run run; cursor.next(std::min(part.end, limit), run); count(part.track, run))
+        for (pattern::PieceRun run; cursor.next(std::min(part.end, limit), run); count(part.track, run))
             from = scatter(from, run, track.data);
         if (cursor.position() < std::min(part.end, end)) cursor.seek(std::min(part.end, end));
     }
     lane.asked.pop_front();
 }
 
-void Taker::count(std::size_t track, pattern::Run const& run)
+void Taker::count(std::size_t track, pattern::PieceRun const& run)
 {
     received_[context_.tracks[track].variable] += static_cast<std::uint64_t>(run.length * run.count);
 }
 
 /// A request that found no room. Its round is waited for all the same: till then the slot belongs to the round.
-void Taker::read_oneself(pattern::Cursor& cursor, Track const& track, std::int64_t limit)
+void Taker::read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& track, std::int64_t limit)
 {
     auto const read = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
         if (!target_ && status_) {
@@ -183,7 +183,7 @@ void Taker::read_oneself(pattern::Cursor& cursor, Track const& track, std::int64
         else
             core::keep_first(status_, tl::unexpected(got.error()));
     };
-    for (pattern::Run run; cursor.next(limit, run);) pattern::each_piece(run, read);
+    for (pattern::PieceRun run; cursor.next(limit, run);) pattern::each_piece(run, read);
 }
 
 }  // namespace tapioca::engine

@@ -38,22 +38,22 @@ public:
 
 private:
     /// What this rank asked for in a round.
-    struct Asked {
-        struct Part {
+    struct AskedRound {
+        struct AskedPart {
             std::size_t track;
             std::int64_t end;                 ///< pieces before this offset
             std::optional<std::uint64_t> at;  ///< where in the reply; nothing: read it oneself
         };
         std::int64_t round;
-        std::vector<Part> parts;
+        std::vector<AskedPart> parts;
     };
     struct Lane {
         bool home = false;
-        std::vector<pattern::Cursor> taking;  ///< one per track
-        std::vector<pattern::Cursor> asking;  ///< runs ahead, where the aggregator is elsewhere
+        std::vector<pattern::LayoutCursor> taking;  ///< one per track
+        std::vector<pattern::LayoutCursor> asking;  ///< runs ahead, where the aggregator is elsewhere
         std::int64_t to_take = no_round;
         std::int64_t to_ask = no_round;
-        std::deque<Asked> asked;
+        std::deque<AskedRound> asked;
     };
 
     [[nodiscard]] bool slot_is_free(std::size_t partition, std::int64_t round) const;
@@ -63,14 +63,14 @@ private:
     void take(std::size_t partition);
     void take_loaded(std::size_t partition, std::int64_t round);
     void take_reply(std::size_t partition, std::int64_t round);
-    void read_oneself(pattern::Cursor& cursor, Track const& track, std::int64_t limit);
-    void count(std::size_t track, pattern::Run const& run);
+    void read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& track, std::int64_t limit);
+    void count(std::size_t track, pattern::PieceRun const& run);
 
     Context const& context_;
     Outbox& outbox_;
     std::vector<Lane> lanes_;
-    std::vector<pattern::Run> runs_;  ///< that are being asked for
-    target::Target* target_;          ///< null until this rank needs one
+    std::vector<pattern::PieceRun> runs_;  ///< that are being asked for
+    target::Target* target_;               ///< null until this rank needs one
     core::Status status_;
     std::vector<std::uint64_t> received_;
     double copying_ = 0;

@@ -8,7 +8,7 @@ namespace tapioca::engine {
 /// What a rank spent its time on, in seconds, and what it moved.
 struct Times {
     double copying = 0;
-    double draining = 0;  ///< the drain thread's, or a direct access's
+    double draining = 0;  ///< the I/O thread's, or a direct access's
     std::uint64_t bytes = 0;
     std::uint64_t rounds = 0;  ///< drained or read by this rank
     std::uint64_t calls = 0;   ///< of the target

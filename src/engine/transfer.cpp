@@ -7,8 +7,8 @@
 
 namespace tapioca::engine {
 
-Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
-                   plan::Plan plan)
+Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<DiscoveredMachine> around,
+                   pattern::Variables variables, plan::Plan plan)
     : session_(std::move(session)),
       around_(std::move(around)),
       variables_(std::move(variables)),
@@ -35,25 +35,25 @@ Transfer::~Transfer()
 
 Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
 {
-    using Direction = Agreement::Direction;
+    using Announcement = Agreement::Announcement;
     ++session_->tickets.step;  // a number of its own, also after a start that failed
-    auto known = !mine ? Direction::none : *mine == Op::write ? Direction::write : Direction::read;
+    auto known = !mine ? Announcement::none : *mine == Op::write ? Announcement::write : Announcement::read;
     session_->agreement().announce(session_->tickets.step, known, spoiled);
-    if (known == Direction::none)
-        wait_until(session_->agreement().patience(), "a rank with data to start the step", [&] {
+    if (known == Announcement::none)
+        wait_until(session_->agreement().wait_policy(), "a rank with data to start the step", [&] {
             known = session_->agreement().announced(session_->tickets.step);
-            return known != Direction::unknown || session_->agreement().abandoned();
+            return known != Announcement::unknown || session_->agreement().abandoned();
         });
-    op_ = known == Direction::none ? otherwise : known == Direction::read ? Op::read : Op::write;
+    op_ = known == Announcement::none ? otherwise : known == Announcement::read ? Op::read : Op::write;
     return op_;
 }
 
 void Transfer::take_as_announced(Op all)
 {
-    using Direction = Agreement::Direction;
+    using Announcement = Agreement::Announcement;
     ++session_->tickets.step;
     session_->agreement().take_as_announced(session_->tickets.step,
-                                            all == Op::write ? Direction::write : Direction::read);
+                                            all == Op::write ? Announcement::write : Announcement::read);
     op_ = all;
 }
 
@@ -87,15 +87,15 @@ core::Status Transfer::prepare(bool background)
     if (!route().feasible) return route().feasible;
     bool const threaded = uses_worker(background);
     auto& done = prepared_[op_ == Op::read][threaded];
-    if (done && session_->buffers().holds(site(), *around_, one_sided())) return {};
-    if (auto status = session_->prepare(site(), *around_, threaded, does_io()); !status) return status;
+    if (done && session_->buffers().holds(buffer_layout(), *around_, one_sided())) return {};
+    if (auto status = session_->prepare(buffer_layout(), *around_, threaded, does_io()); !status) return status;
     done = true;
     if (!one_sided()) return {};
     auto const window = session_->buffers().make_window();
     if (window) return {};
     plan::refuse_rma(plan_, window.error().text);
     lay_out();
-    return session_->prepare(site(), *around_, threaded, does_io());
+    return session_->prepare(buffer_layout(), *around_, threaded, does_io());
 }
 
 /// Of a variable, for this run.
@@ -110,7 +110,7 @@ Context Transfer::context_for(Input const& input)
 {
     auto context = session_->context(*around_);
     context.route = &route();
-    context.site = &site();
+    context.buffer_layout = &buffer_layout();
     context.writing = op_ == Op::write;
     context.every_byte = plan_.job.pattern.dense();
     context.base = input.base;
@@ -148,16 +148,16 @@ void Transfer::start(Input const& input, bool background)
     drained_at_start_ = run_->drained_bytes();
 }
 
-Transfer::Outcome Transfer::wait(core::Status const& input)
+Transfer::RunOutcome Transfer::wait(core::Status const& input)
 {
-    Outcome outcome;
+    RunOutcome outcome;
     outcome.op = op_;
     if (background_) outcome.overlapped_bytes = run_->drained_bytes() - drained_at_start_;
     auto& status = outcome.status = input;
     auto const copying_before = run_->copying();
     {
         core::Stopwatch const watch(outcome.waiting);
-        wait_until(session_->agreement().patience(), op_ == Op::write ? "a free buffer" : "a block of the file",
+        wait_until(session_->agreement().wait_policy(), op_ == Op::write ? "a free buffer" : "a block of the file",
                    [&] { return run_->advance() || session_->agreement().abandoned(); });
         core::keep_first(status, run_->settle());
         status = session_->agreement().agree(status);

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/buffer_layout.hpp"
+#include "engine/discovered_machine.hpp"
 #include "engine/run.hpp"
 #include "engine/session.hpp"
-#include "engine/site.hpp"
-#include "engine/surroundings.hpp"
 #include "pattern/read_once.hpp"
 #include "pattern/summary.hpp"
 #include "plan/plan.hpp"
@@ -22,7 +22,7 @@ enum class Op { write, read };
 
 class Transfer {
 public:
-    Transfer(std::shared_ptr<Session> session, std::shared_ptr<Surroundings> around, pattern::Variables variables,
+    Transfer(std::shared_ptr<Session> session, std::shared_ptr<DiscoveredMachine> around, pattern::Variables variables,
              plan::Plan plan);
     Transfer(Transfer const&) = delete;
     Transfer& operator=(Transfer const&) = delete;
@@ -65,7 +65,7 @@ public:
     [[nodiscard]] bool advance() { return run_->advance(false); }
 
     /// What became of a run.
-    struct Outcome {
+    struct RunOutcome {
         core::Status status;  ///< the same on every rank
         Op op = Op::write;
         std::uint64_t bytes = 0;             ///< of this rank's variables
@@ -74,7 +74,7 @@ public:
         Times times;
     };
     /// Ends the run. `input` is what was wrong with what this rank supplied. Collective.
-    Outcome wait(core::Status const& input);
+    RunOutcome wait(core::Status const& input);
     /// Bytes of a variable that the last read took from the file.
     [[nodiscard]] std::uint64_t received(std::size_t var) const { return var < received_.size() ? received_[var] : 0; }
     /// This rank cannot go on with its run. The caller tells the others. Local.
@@ -83,7 +83,7 @@ public:
 private:
     void lay_out();
     [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
-    [[nodiscard]] Site const& site() const { return sites_[op_ == Op::write ? 0 : 1]; }
+    [[nodiscard]] BufferLayout const& buffer_layout() const { return sites_[op_ == Op::write ? 0 : 1]; }
     [[nodiscard]] bool one_sided() const;
     [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
@@ -91,11 +91,11 @@ private:
     [[nodiscard]] Context context_for(Input const& input);
 
     std::shared_ptr<Session> session_;
-    std::shared_ptr<Surroundings> around_;  ///< that the plan was made for
+    std::shared_ptr<DiscoveredMachine> around_;  ///< that the plan was made for
     pattern::Variables variables_;
     plan::Plan plan_;
-    std::vector<Site> sites_;   ///< of the plan's write and read
-    bool prepared_[2][2] = {};  ///< [read][with the worker]
+    std::vector<BufferLayout> sites_;  ///< of the plan's write and read
+    bool prepared_[2][2] = {};         ///< [read][with the worker]
 
     // the run that is being put together or under way
     Op op_ = Op::write;

@@ -36,7 +36,7 @@ private:
 
 }  // namespace
 
-void ValidMap::mark(pattern::Run const& run)
+void ValidMap::mark(pattern::PieceRun const& run)
 {
     constexpr std::uint64_t all = ~std::uint64_t{0};
     Gathered gathered(words_);

@@ -17,7 +17,7 @@ public:
     }
 
     /// Marks a run's bytes. Neighbouring bits are gathered first: one atomic operation a word.
-    void mark(pattern::Run const& run);
+    void mark(pattern::PieceRun const& run);
 
     /// Calls visit(begin, end), in offsets relative to the base, for each stretch of valid bytes within
     /// [begin, end), and clears the map.

@@ -24,14 +24,14 @@ constexpr std::int64_t unzigzag(std::uint64_t value)
     return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
-std::int64_t end_of(pattern::Run const& run)
+std::int64_t end_of(pattern::PieceRun const& run)
 {
     return run.offset + (run.count - 1) * run.stride + run.length;
 }
 
 }  // namespace
 
-void encode(std::span<pattern::Run const> runs, std::int64_t origin, std::vector<std::byte>& to)
+void encode(std::span<pattern::PieceRun const> runs, std::int64_t origin, std::vector<std::byte>& to)
 {
     auto end = origin;
     for (auto const& run : runs) {
@@ -56,7 +56,7 @@ std::uint64_t Runs::number()
     return value;
 }
 
-bool Runs::next(pattern::Run& run)
+bool Runs::next(pattern::PieceRun& run)
 {
     if (from_.empty()) return false;
     auto const gap = unzigzag(number());
@@ -76,9 +76,9 @@ bool Runs::next(pattern::Run& run)
     return !bad;
 }
 
-Entry take_entry(std::span<std::byte const>& bytes)
+MessageEntry take_entry(std::span<std::byte const>& bytes)
 {
-    Entry entry;
+    MessageEntry entry;
     auto const take = [&bytes](std::size_t count) {
         auto const taken = bytes.first(std::min(count, bytes.size()));
         bytes = bytes.subspan(taken.size());
@@ -87,7 +87,7 @@ Entry take_entry(std::span<std::byte const>& bytes)
     auto const heading = take(sizeof entry.heading);
     std::memcpy(&entry.heading, heading.data(), heading.size());
     entry.runs = take(entry.heading.run_bytes);
-    if (entry.heading.way == Way::inside) entry.data = take(entry.heading.data_bytes);
+    if (entry.heading.way == DataPath::inside) entry.data = take(entry.heading.data_bytes);
     return entry;
 }
 

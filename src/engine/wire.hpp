@@ -26,7 +26,7 @@ struct Heading {
     std::uint64_t reply = 0;     ///< reading: bytes of the reply
 };
 
-enum class Way : std::uint32_t {
+enum class DataPath : std::uint32_t {
     inside,  ///< the bytes follow the runs
     apart,   ///< the bytes are a message from `rank`
     placed,  ///< the bytes were put into the round's buffer
@@ -35,7 +35,7 @@ enum class Way : std::uint32_t {
 
 struct EntryHeading {
     std::uint32_t run_bytes = 0;
-    Way way = Way::inside;
+    DataPath way = DataPath::inside;
     std::int32_t rank = 0;
     std::uint32_t data_bytes = 0;
     std::uint64_t data_at = 0;  ///< reading: where in the reply
@@ -52,13 +52,13 @@ struct StrayHeading {
 };
 
 /// Appends the runs, with offsets relative to `origin`.
-void encode(std::span<pattern::Run const> runs, std::int64_t origin, std::vector<std::byte>& to);
+void encode(std::span<pattern::PieceRun const> runs, std::int64_t origin, std::vector<std::byte>& to);
 
 /// Takes runs from `from`; buffer positions count from 0. False at the end, and where the bytes are no runs.
 class Runs {
 public:
     explicit Runs(std::span<std::byte const> from) : from_(from) {}
-    bool next(pattern::Run& run);
+    bool next(pattern::PieceRun& run);
 
 private:
     std::uint64_t number();
@@ -69,12 +69,12 @@ private:
 };
 
 /// One entry of a message.
-struct Entry {
+struct MessageEntry {
     EntryHeading heading;
     std::span<std::byte const> runs;
     std::span<std::byte const> data;  ///< empty unless inside
 };
 /// Takes the first entry off `bytes`; what it has of one that is cut off.
-Entry take_entry(std::span<std::byte const>& bytes);
+MessageEntry take_entry(std::span<std::byte const>& bytes);
 
 }  // namespace tapioca::engine::wire

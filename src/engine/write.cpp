@@ -40,7 +40,7 @@ public:
 
     core::Status settle() override
     {
-        wait_until(*context_.patience, "the aggregator's own writes", [&] {
+        wait_until(*context_.wait_policy, "the aggregator's own writes", [&] {
             if (carrier_) carrier_->serve(drainer_);
             return drainer_.over() || (drainer_.help(), drainer_.over());
         });

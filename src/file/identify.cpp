@@ -53,7 +53,7 @@ core::Failure elsewhere(OpenFile const& file, int sys_errno)
 /// What this rank finds under its path.
 struct Sight {
     core::Status status;
-    target::Identity identity = {};
+    target::FileIdentity identity = {};
     std::unique_ptr<target::Target> opened = {};
     bool unsure = false;
 };
@@ -85,7 +85,7 @@ Sight look(OpenFile const& file)
 }
 
 /// What the first rank of this node has seen, on all of them: whatever kernel and mounts rank 0 has. Collective.
-target::Identity seen_on_node(OpenFile const& file, Sight const& mine)
+target::FileIdentity seen_on_node(OpenFile const& file, Sight const& mine)
 {
     auto const& team = file.session->team();
     if (!file.session->several_nodes()) return file.first.identity;

@@ -21,12 +21,12 @@ void raise(std::string const& path, std::string const& call, core::Failure const
     throw Raised(path, {failure.code, failure.sys_errno, failure.rank, std::move(text)});
 }
 
-target::Access OpenFile::access() const
+target::OpenMode OpenFile::access() const
 {
-    return mode == Mode::read ? target::Access::read : target::Access::update;
+    return mode == Mode::read ? target::OpenMode::read : target::OpenMode::update;
 }
 
-void OpenFile::expect(target::Identity const& identity)
+void OpenFile::expect(target::FileIdentity const& identity)
 {
     lazy_target.expect({place, access(), identity, first.host, settings.options.devnull.value_or(false)});
 }

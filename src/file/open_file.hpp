@@ -28,14 +28,14 @@ public:
     Mode mode = Mode::read;
     settings::Settings settings;
     machine::Storage storage;
-    std::shared_ptr<engine::Surroundings> around;
+    std::shared_ptr<engine::DiscoveredMachine> around;
     bool open = false;
     /// What rank 0 has opened, as all ranks know it.
-    struct First {
+    struct OpenedByRank0 {
         std::string place;
         std::string host;
         Mode mode = Mode::read;
-        target::Identity identity;
+        target::FileIdentity identity;
     } first;
     bool recovering = false;       ///< the marker and the logs are being dealt with
     target::LazyFile lazy_target;  ///< the file as this rank reaches it
@@ -44,9 +44,9 @@ public:
     target::Target* target() { return lazy_target.get(); }
     [[nodiscard]] core::Status const& target_status() const { return lazy_target.status(); }
     /// What this rank does with a file that exists.
-    [[nodiscard]] target::Access access() const;
+    [[nodiscard]] target::OpenMode access() const;
     /// What this rank must find from now on whenever it opens the file. Local.
-    void expect(target::Identity const& identity);
+    void expect(target::FileIdentity const& identity);
     /// On rank 0: takes out what a file of Mode::create had in it, once. Not before all else has gone well: a file
     /// that cannot be opened for all ranks keeps its content. Local.
     core::Status make_empty();

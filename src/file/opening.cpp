@@ -11,13 +11,13 @@
 #include "report/report.hpp"
 #include "report/report_file.hpp"
 #include "settings/row.hpp"
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 
 namespace tapioca::file {
 
 namespace {
 
-engine::Wish wish_of(settings::Settings const& settings)
+engine::DiscoverySettings wish_of(settings::Settings const& settings)
 {
     return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or("")};
 }
@@ -91,7 +91,7 @@ core::Status open_first(OpenFile& file)
     bool const wants_stripes = options.striping_unit || options.striping_factor;
     std::string note;
     if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.place, wanted);
-    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::Access::create : file.access());
+    auto opened = target::open_file(file.place, file.mode == Mode::create ? target::OpenMode::create : file.access());
     if (!opened) return tl::unexpected(opened.error());
     auto const fd = target::descriptor(**opened);
     auto storage = machine::storage_of(fd);
@@ -109,10 +109,10 @@ core::Status open_first(OpenFile& file)
 }
 
 /// What rank 0 found. Texts follow: the storage's note, the path, the place, and the settings or a failure.
-struct Finding {
+struct Rank0Finding {
     std::int64_t block_bytes;
     std::int64_t stripe_bytes;
-    target::Identity identity;
+    target::FileIdentity identity;
     std::int32_t stripe_count;
     std::int32_t note_bytes;
     std::int32_t path_bytes;
@@ -127,7 +127,7 @@ struct Finding {
 std::string pack(OpenFile const& file, core::Status const& status)
 {
     auto const& storage = file.storage;
-    Finding found = {};
+    Rank0Finding found = {};
     found.block_bytes = storage.block_bytes;
     found.stripe_bytes = storage.stripe_bytes;
     found.identity = file.first.identity;
@@ -149,7 +149,7 @@ std::string pack(OpenFile const& file, core::Status const& status)
 
 core::Status unpack(OpenFile& file, std::string const& message)
 {
-    Finding found;
+    Rank0Finding found;
     std::memcpy(&found, message.data(), sizeof found);
     auto rest = std::string_view(message).substr(sizeof found);
     auto const take = [&](std::int32_t bytes) {

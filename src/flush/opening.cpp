@@ -23,8 +23,8 @@ using FoundTier = core::Result<std::unique_ptr<machine::Tier>>;
 
 /// What rank 0 decides for all logs of a file. The target's path follows.
 struct Common {
-    stage::Identity identity;
-    stage::Mapping mapping;
+    stage::OpeningId identity;
+    stage::LogMapping mapping;
     std::uint64_t device;
     std::uint64_t inode;
 };
@@ -49,11 +49,11 @@ bool is_shared(std::string const& directory)
     return storage && storage->remote;
 }
 
-stage::Mapping mapping_of(file::OpenFile const& file, std::string const& directory)
+stage::LogMapping mapping_of(file::OpenFile const& file, std::string const& directory)
 {
     auto const& wish = file.settings.options.stage_mapping;
     bool const by_node = wish ? *wish == "node" : is_shared(directory);
-    return by_node ? stage::Mapping::node : stage::Mapping::process;
+    return by_node ? stage::LogMapping::node : stage::LogMapping::process;
 }
 
 stage::Durable durable_of(file::OpenFile const& file)
@@ -91,13 +91,13 @@ stage::Head head_of(file::OpenFile const& file, Common const& common, std::strin
 }
 
 /// This rank's log, or its part of the node's. Collective over the node's ranks.
-core::Result<stage::Writer> make_log(file::OpenFile const& file, FoundTier const& tier, Common const& common,
-                                     std::string const& target)
+core::Result<stage::LogWriter> make_log(file::OpenFile const& file, FoundTier const& tier, Common const& common,
+                                        std::string const& target)
 {
     auto const& team = file.session->team();
-    bool const shared = common.mapping == stage::Mapping::node;
-    core::Result<stage::Writer> writer = core::fail(Errc::io, "another rank's log");
-    stage::Place place;
+    bool const shared = common.mapping == stage::LogMapping::node;
+    core::Result<stage::LogWriter> writer = core::fail(Errc::io, "another rank's log");
+    stage::LogPlace place;
     core::Status status;
     if (!tier) status = tl::unexpected(tier.error());
     if (status && target.size() >= sizeof stage::Head::target)
@@ -112,14 +112,15 @@ core::Result<stage::Writer> make_log(file::OpenFile const& file, FoundTier const
     }
     if (!shared || team.node_rank() == 0) {
         if (status) {
-            writer = stage::Writer::create(place, head_of(file, common, target));
+            writer = stage::LogWriter::create(place, head_of(file, common, target));
             if (!writer) status = tl::unexpected(writer.error());
         }
         if (status) status = (*tier)->bind(writer->data_descriptor());
     }
     if (shared) {  // the others find it there
         auto const made = file.session->agreement().agree(status);
-        if (made && team.node_rank() != 0) writer = stage::Writer::join(place, static_cast<std::uint32_t>(team.rank()));
+        if (made && team.node_rank() != 0)
+            writer = stage::LogWriter::join(place, static_cast<std::uint32_t>(team.rank()));
         if (!made && !writer) status = made;
     }
     if (!status) {
@@ -179,7 +180,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundT
         struct stat found = {};
         ::fstat(target::descriptor(*file.target()), &found);
         Common const common{stage::new_identity(),
-                            tier ? mapping_of(file, (*tier)->directory()) : stage::Mapping::process, found.st_dev,
+                            tier ? mapping_of(file, (*tier)->directory()) : stage::LogMapping::process, found.st_dev,
                             found.st_ino};
         told.assign(reinterpret_cast<char const*>(&common), sizeof common);
         told += stage::resolved(file.place);
@@ -192,7 +193,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundT
 }
 
 /// The log could not be made for all ranks: takes away what is there of it. Collective.
-void take_away(file::OpenFile& file, FoundTier const& tier, core::Result<stage::Writer> const& writer,
+void take_away(file::OpenFile& file, FoundTier const& tier, core::Result<stage::LogWriter> const& writer,
                Common const& common)
 {
     if (writer) (void)stage::remove_log(writer->place());
@@ -252,26 +253,27 @@ void Staging::settle(core::Descriptor marker)
             marker_ = std::move(marker);
     }
     file_.lazy_target.tell_changes(stage_.writer().changes());
-    launch_agent();
+    launch_background_drainer();
     meet_neighbours();
     (void)rest();
 }
 
 /// The pairs of files that this node's ranks append to.
-std::vector<stage::Place> Staging::logs_of_node() const
+std::vector<stage::LogPlace> Staging::logs_of_node() const
 {
     auto const& place = stage_.writer().place();
     if (shared()) return {place};
     auto const& team = file_.session->team();
-    std::vector<stage::Place> logs;
+    std::vector<stage::LogPlace> logs;
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
-        logs.push_back({place.directory, stage::log_name(stage::Mapping::process, static_cast<std::uint32_t>(rank))});
+        logs.push_back(
+            {place.directory, stage::log_name(stage::LogMapping::process, static_cast<std::uint32_t>(rank))});
     return logs;
 }
 
 void Staging::meet_neighbours()
 {
-    std::vector<stage::Neighbours::Log> logs;
+    std::vector<stage::NodeLogs::Log> logs;
     auto const& team = file_.session->team();
     if (team.node_size() == 1) return;
     for (auto& place : logs_of_node()) logs.push_back({std::move(place)});
@@ -282,30 +284,32 @@ void Staging::meet_neighbours()
         log.users.push_back({rank, stage::overflow_place(target_, rank)});
         log.own = !shared() && ranks[i] == team.rank();
     }
-    stage_.meet(stage::Neighbours(std::move(logs)));
+    stage_.meet(stage::NodeLogs(std::move(logs)));
 }
 
 /// Without it, all is left to the flush.
-void Staging::launch_agent()
+void Staging::launch_background_drainer()
 {
     auto const wish = file_.settings.options.stage_drain.value_or("off");
     draining_ = wish != "off";
     if (!draining_) return;
-    stage_.taint();
+    stage_.mark_doubtful();
     auto const& team = file_.session->team();
     if (team.node_rank() != 0) return;
     auto target = file_.lazy_target.open_again();
     if (!target) return;
     (*target)->tell_changes(stage_.writer().changes());
-    stage::Agent::Wish agent;
+    stage::BackgroundDrainer::DrainSettings background_drainer;
     auto const wanted = static_cast<std::int64_t>(file_.settings.options.buffersize.value_or(core::MiB));
-    agent.block_bytes = core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
-    agent.rate = core::parse_bytes(wish).value_or(0);
-    agent.logs = logs_of_node();
+    background_drainer.block_bytes =
+        core::align_up(std::max(file_.storage.stripe_bytes, wanted), file_.storage.block_bytes);
+    background_drainer.rate = core::parse_bytes(wish).value_or(0);
+    background_drainer.logs = logs_of_node();
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
-        agent.beside.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)));
-    agent_ = std::make_unique<stage::Agent>(std::move(agent), std::move(*target), file_.session->core_set());
-    if (!agent_->launch()) agent_.reset();
+        background_drainer.beside.push_back(stage::overflow_place(target_, static_cast<std::uint32_t>(rank)));
+    background_drainer_ = std::make_unique<stage::BackgroundDrainer>(std::move(background_drainer), std::move(*target),
+                                                                     file_.session->core_set());
+    if (!background_drainer_->launch()) background_drainer_.reset();
 }
 
 }  // namespace tapioca::flush

@@ -14,7 +14,7 @@ using Interval = comm::Team::Interval;
 /// This rank's claims, with their epochs in the place of the rank, cut at slice boundaries; first in each slice is who
 /// makes them, and how many.
 std::vector<std::vector<Interval>> deal(comm::Team const& team, std::vector<stage::Claim> const& claims,
-                                        engine::Section const& section)
+                                        engine::FileSection const& section)
 {
     std::vector<std::vector<Interval>> slices(static_cast<std::size_t>(team.size()), {{team.rank(), 0, 0}});
     auto const width = engine::slice_of(team, section);
@@ -63,7 +63,7 @@ std::vector<std::vector<Interval>> judge(comm::Team const& team, std::vector<Int
 
 }  // namespace
 
-std::vector<Extent> owned_by_others(comm::Team const& team, stage::Content& content, pattern::Summary const& total)
+std::vector<Extent> owned_by_others(comm::Team const& team, stage::LogContent& content, pattern::Summary const& total)
 {
     std::vector<Extent> extents;
     for (auto const& section : engine::sections_of(total)) {

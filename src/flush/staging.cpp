@@ -13,7 +13,7 @@
 
 #include "core/stopwatch.hpp"
 #include "core/units.hpp"
-#include "flush/drain.hpp"
+#include "flush/log_flush.hpp"
 
 namespace tapioca::flush {
 
@@ -23,7 +23,7 @@ namespace {
 std::atomic<int> open_files = 0;
 
 /// Giving memory back takes about as long as filling it did, and nobody need wait for it.
-void give_back(stage::Stage stage, std::shared_ptr<stage::Content> content)
+void give_back(stage::Stage stage, std::shared_ptr<stage::LogContent> content)
 {
     if (stage.writer().used_bytes() < core::MiB) return;
     sigset_t all;
@@ -106,7 +106,7 @@ core::Status Staging::empty()
     bool const first = !shared() || session.team().node_rank() == 0;
     auto status = session.agreement().agree(first ? stage_.reset(true) : core::Status());
     if (!first) note_failure(stage_.reset(false));
-    if (status && draining_) stage_.taint();
+    if (status && draining_) stage_.mark_doubtful();
     // Some log would be read as empty, whatever came into it.
     if (!status) stage_.give_up("the log could not be emptied and is not used any more");
     auto place = stage_.writer().check_place();
@@ -125,13 +125,13 @@ bool Staging::overflows() const
     return false;
 }
 
-/// What this node's agent has drained. Collective over the node.
-std::vector<Extent> Staging::pause_agent()
+/// What this node's background drainer has written. Collective over the node.
+std::vector<Extent> Staging::pause_background_drainer()
 {
     std::string text;
-    if (agent_) {
-        auto done = agent_->pause();
-        if (overflows()) done.clear();  // the agent has not seen those logs
+    if (background_drainer_) {
+        auto done = background_drainer_->pause();
+        if (overflows()) done.clear();  // the background_drainer has not seen those logs
         text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
     }
     text = comm::broadcast(file_.session->team().node(), std::move(text));
@@ -140,12 +140,12 @@ std::vector<Extent> Staging::pause_agent()
     return done;
 }
 
-core::Status Staging::drain(stage::Content& content)
+core::Status Staging::drain(stage::LogContent& content)
 {
     advance();
     std::vector<Extent> done;
-    if (draining_) done = pause_agent();
-    return Drain(file_, account_, content, std::move(done), {}).all();
+    if (draining_) done = pause_background_drainer();
+    return LogFlush(file_, account_, content, std::move(done), {}).all();
 }
 
 core::Status Staging::flush(bool durable)
@@ -182,7 +182,7 @@ core::Status Staging::flush(bool durable, bool closing)
         }
         if (status && !closing) status = empty();
         if (status && closing) flushed_ = *content;
-        if (agent_ && !closing) agent_->resume(flushed);
+        if (background_drainer_ && !closing) background_drainer_->resume(flushed);
         if (!closing) note_failure(rest());
     }
     if (!status) {
@@ -223,8 +223,8 @@ core::Status Staging::close()
 {
     auto& session = *file_.session;
     auto status = flush(false, true);
-    drained_bytes_ = agent_ ? agent_->drained_bytes() : 0;
-    agent_.reset();
+    drained_bytes_ = background_drainer_ ? background_drainer_->drained_bytes() : 0;
+    background_drainer_.reset();
     if (!status) return status;
     bool const first = session.team().rank() == 0;
     status = session.agreement().agree(first ? stage::remove_marker(target_) : core::Status());

@@ -7,7 +7,7 @@
 #include "core/descriptor.hpp"
 #include "file/open_file.hpp"
 #include "report/account.hpp"
-#include "stage/agent.hpp"
+#include "stage/background_drainer.hpp"
 #include "stage/marker.hpp"
 #include "stage/stage.hpp"
 
@@ -35,7 +35,7 @@ public:
 
     /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
     /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
-    core::Status hand_over(stage::Stage::Next next, bool durable);
+    core::Status hand_over(stage::Stage::PastTheLog next, bool durable);
     /// Notes that this rank is about to change the target, or just did, in a way that is not seen here. Local.
     void touch() { stage_.writer().changes()->note(); }
     /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
@@ -55,15 +55,15 @@ private:
     Staging(file::OpenFile& file, report::Account& account, stage::Stage stage, std::string tier, std::string target);
     void settle(core::Descriptor marker);
     /// Whether the node's ranks share a log.
-    [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::Mapping::node; }
+    [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::LogMapping::node; }
     core::Status flush(bool durable, bool closing);
     core::Status commit(bool durable);
     core::Status empty();
-    core::Status drain(stage::Content& content);
-    [[nodiscard]] std::vector<stage::Place> logs_of_node() const;
+    core::Status drain(stage::LogContent& content);
+    [[nodiscard]] std::vector<stage::LogPlace> logs_of_node() const;
     void meet_neighbours();
-    void launch_agent();
-    std::vector<Extent> pause_agent();
+    void launch_background_drainer();
+    std::vector<Extent> pause_background_drainer();
     [[nodiscard]] bool overflows() const;
     core::Status rest();
     core::Status tell_failures();
@@ -75,17 +75,17 @@ private:
     report::Account& account_;
     stage::Stage stage_;
     std::string tier_;
-    std::string target_;                   ///< its path when it was opened, resolved
-    core::Descriptor marker_;              ///< on rank 0, where it cannot be mapped
-    stage::HeldMarker held_;               ///< else, which needs no descriptor
-    bool draining_ = false;                ///< in the background; the same on all ranks
-    std::unique_ptr<stage::Agent> agent_;  ///< then, on the first rank of each node
+    std::string target_;                                            ///< its path when it was opened, resolved
+    core::Descriptor marker_;                                       ///< on rank 0, where it cannot be mapped
+    stage::HeldMarker held_;                                        ///< else, which needs no descriptor
+    bool draining_ = false;                                         ///< in the background; the same on all ranks
+    std::unique_ptr<stage::BackgroundDrainer> background_drainer_;  ///< then, on the first rank of each node
     core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush
     bool removed_ = false;  ///< the log's files are gone
-    std::shared_ptr<stage::Content> flushed_;  ///< what was in them, at the end
-    std::int64_t reach_ = 0;                   ///< the file can become so long
+    std::shared_ptr<stage::LogContent> flushed_;  ///< what was in them, at the end
+    std::int64_t reach_ = 0;                      ///< the file can become so long
     std::uint64_t flushes_ = 0;
-    std::uint64_t drained_bytes_ = 0;  ///< by the agent
+    std::uint64_t drained_bytes_ = 0;  ///< by the background_drainer
     double creating_ = 0;
     double flushing_ = 0;
 };

@@ -6,7 +6,7 @@
 
 #include "core/warn.hpp"
 #include "flush/staging.hpp"
-#include "stage/files.hpp"
+#include "stage/log_files.hpp"
 #include "target/range_lock.hpp"
 
 namespace tapioca::flush {
@@ -87,7 +87,7 @@ core::Status Staging::write(stage::Stage::Write const& write)
 core::Status Staging::write_through(stage::Stage::Write const& write, bool beside_others)
 {
     auto status = [&] {
-        // Else the agent, or another handle's hand-over, could write older bytes between the two.
+        // Else the background drainer, or another handle's hand-over, could write older bytes between the two.
         stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
         return stage_.write_through(write, [&] { return write_to_target(write); });
     }();
@@ -96,16 +96,18 @@ core::Status Staging::write_through(stage::Stage::Write const& write, bool besid
     return status;
 }
 
-core::Status Staging::hand_over(stage::Stage::Next next, bool durable)
+core::Status Staging::hand_over(stage::Stage::PastTheLog next, bool durable)
 {
-    if (next == stage::Stage::Next::write) touch();
+    if (next == stage::Stage::PastTheLog::write) touch();
     if (stage_.empty()) return {};
     auto* const target = file_.target();
     if (!target) return file_.target_status();
-    // Else the agent could write these bytes after whatever is done next, or this rank over what another writes now.
+    // Else the background drainer could write these bytes after whatever is done next, or this rank over what another
+    // writes now.
     stage::Lock const lock(stage_.writer().place().directory);
     target::RangeLock const range(*target, stage_.begin(), stage_.end());
-    bool const lasting = durable || (next == stage::Stage::Next::write && stage_.durable() != stage::Durable::sync);
+    bool const lasting =
+        durable || (next == stage::Stage::PastTheLog::write && stage_.durable() != stage::Durable::sync);
     auto const status = stage_.hand_over(*target, next, lasting);
     warn_if_full();
     return status;

@@ -56,8 +56,10 @@ core::Result<Learnt> Learnt::parse(std::string_view text)
         if (line == header) continue;  // of a job that made the file at the same time
         std::uint32_t sum = 0;
         bool good = read_number(cut(line, ' '), sum, 16) && sum == sum_of(line);
-        Way way;
-        good = good && read_number(cut(line, ' '), way.aggregators) && way.aggregators >= -1;
+        Lesson way;
+        auto taken = cut(line, ' ');
+        good = good && read_number(cut(taken, ':'), way.aggregators) && way.aggregators >= -1;
+        good = good && (taken.empty() || (read_number(taken, way.buffer_bytes) && way.aggregators > 0));
         good = good && read_number(cut(line, ' '), way.seconds_per_byte) && std::isfinite(way.seconds_per_byte) &&
                way.seconds_per_byte > 0 && !line.empty();
         if (good)
@@ -68,9 +70,10 @@ core::Result<Learnt> Learnt::parse(std::string_view text)
     return learnt;
 }
 
-std::string Learnt::line(std::string const& key, Way const& way)
+std::string Learnt::line(std::string const& key, Lesson const& way)
 {
-    auto const text = fmt::format("{} {:.4g} {}", way.aggregators, way.seconds_per_byte, key);
+    auto const buffers = way.buffer_bytes > 0 ? fmt::format(":{}", way.buffer_bytes) : "";
+    auto const text = fmt::format("{}{} {:.4g} {}", way.aggregators, buffers, way.seconds_per_byte, key);
     return fmt::format("{:08x} {}\n", sum_of(text), text);
 }
 
@@ -79,7 +82,7 @@ std::string Learnt::first_line()
     return fmt::format("{}\n", header);
 }
 
-std::optional<Learnt::Way> Learnt::find(std::string const& key) const
+std::optional<Learnt::Lesson> Learnt::find(std::string const& key) const
 {
     auto const at = ways_.find(key);
     return at == ways_.end() ? std::nullopt : std::optional(at->second);

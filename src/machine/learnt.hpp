@@ -2,6 +2,7 @@
 // docs/formats/learnt.md; change both together.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,26 +14,27 @@ namespace tapioca::machine {
 
 class Learnt {
 public:
-    struct Way {
-        int aggregators = 0;  ///< 0: direct; -1: left to the MPI library
+    struct Lesson {
+        int aggregators = 0;             ///< 0: direct; -1: left to the MPI library
+        std::uint64_t buffer_bytes = 0;  ///< 0: as the planner sizes them
         double seconds_per_byte = 0;
-        friend bool operator==(Way const&, Way const&) = default;
+        friend bool operator==(Lesson const&, Lesson const&) = default;
     };
 
     /// A file's text; an empty one is fine. Fails if it is no such file. Lines that are damaged are left out.
     static core::Result<Learnt> parse(std::string_view text);
     /// The line that tells of a way, for the end of a file. `key` has no line break.
-    static std::string line(std::string const& key, Way const& way);
+    static std::string line(std::string const& key, Lesson const& way);
     /// The first line of a file.
     static std::string first_line();
 
     /// What was learnt last.
-    [[nodiscard]] std::optional<Way> find(std::string const& key) const;
+    [[nodiscard]] std::optional<Lesson> find(std::string const& key) const;
     [[nodiscard]] std::size_t size() const { return ways_.size(); }
     [[nodiscard]] std::size_t damaged() const { return damaged_; }
 
 private:
-    std::map<std::string, Way, std::less<>> ways_;
+    std::map<std::string, Lesson, std::less<>> ways_;
     std::size_t damaged_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace tapioca::machine {
 
 namespace {
 
-using Bytes = std::span<std::byte const>;
+using RawBytes = std::span<std::byte const>;
 
 // Lustre's lustre_user.h: lov_user_md_v1 and _v3, lov_comp_md_v1 and its entries.
 constexpr std::uint32_t magic_v1 = 0x0BD10BD0;
@@ -44,7 +44,7 @@ constexpr unsigned long beegfs_get_stripes = _IOR('f', 25, BeegfsStripes);
 
 /// The number at `at`, if all of it is there.
 template <class Number>
-std::optional<Number> number_at(Bytes bytes, std::size_t at)
+std::optional<Number> number_at(RawBytes bytes, std::size_t at)
 {
     if (at > bytes.size() || bytes.size() - at < sizeof(Number)) return std::nullopt;
     Number value;
@@ -58,7 +58,7 @@ void put(std::span<std::byte> bytes, std::size_t at, Number value)
     std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-std::optional<Stripes> parse_plain(Bytes layout)
+std::optional<Stripes> parse_plain(RawBytes layout)
 {
     auto const magic = number_at<std::uint32_t>(layout, 0);
     auto const pattern = number_at<std::uint32_t>(layout, 4);
@@ -69,7 +69,7 @@ std::optional<Stripes> parse_plain(Bytes layout)
     return Stripes{*bytes, *count == all_servers ? 0 : *count};
 }
 
-std::optional<Stripes> parse_composite(Bytes layout)
+std::optional<Stripes> parse_composite(RawBytes layout)
 {
     std::optional<Stripes> widest;
     std::uint64_t most = 0;
@@ -97,7 +97,7 @@ std::optional<Stripes> lustre_stripes(int fd)
     std::vector<std::byte> layout(64 * 1024);  // no attribute is larger
     auto const size = ::fgetxattr(fd, "lustre.lov", layout.data(), layout.size());
     if (size <= 0) return std::nullopt;
-    return parse_lustre_layout(Bytes(layout).first(static_cast<std::size_t>(size)));
+    return parse_lustre_layout(RawBytes(layout).first(static_cast<std::size_t>(size)));
 }
 
 std::int64_t attribute(int fd, char const* name)

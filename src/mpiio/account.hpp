@@ -4,7 +4,7 @@
 #include <string>
 
 #include "declared/file_state.hpp"
-#include "mpiio/calls.hpp"
+#include "mpiio/call_names.hpp"
 
 namespace tapioca::mpiio {
 

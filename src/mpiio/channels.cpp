@@ -4,7 +4,7 @@
 
 #include "comm/team.hpp"
 #include "mpiio/environment.hpp"
-#include "mpiio/references.hpp"
+#include "mpiio/linked_functions.hpp"
 
 namespace tapioca::mpiio {
 
@@ -12,9 +12,9 @@ namespace {
 
 constexpr char const* opening = "the other ranks to open a file";
 
-comm::Key const& key()
+comm::AttachmentKey const& key()
 {
-    static comm::Key const made;
+    static comm::AttachmentKey const made;
     return made;
 }
 
@@ -33,7 +33,7 @@ std::shared_ptr<Channel> make_aside(MPI_Comm comm)
     channel->comm = comm::Own::duplicate(comm, opening);
     auto session = engine::Session::of(channel->comm.get(), options.ranks_per_node.value_or(0), &channel->session);
     if (!session || (*session)->several_nodes()) return nullptr;
-    engine::Wish const wish{options.platform.value_or(""), options.aggrtier.value_or("")};
+    engine::DiscoverySettings const wish{options.platform.value_or(""), options.aggrtier.value_or("")};
     return (*session)->discovery().look_around(wish) ? channel : nullptr;
 }
 

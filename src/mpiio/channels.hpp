@@ -18,16 +18,16 @@
 #include <string>
 #include <vector>
 
-#include "comm/lasting.hpp"
+#include "comm/own_communicators.hpp"
 #include "comm/watchdog.hpp"
 #include "declared/step_state.hpp"
-#include "mpiio/first.hpp"
+#include "mpiio/first_accesses.hpp"
 #include "pattern/typemap.hpp"
 
 namespace tapioca::mpiio {
 
 /// A declared step, and what this rank's part in it was declared for.
-struct Known {
+struct KnownStep {
     pattern::Shape shape;  ///< of no bytes, if this rank has none
     std::int64_t origin = 0;
     std::string conditions;  ///< file system and settings that the plan was made for; the same on all ranks
@@ -58,10 +58,10 @@ struct Channel {
 
     comm::Own comm;
     std::shared_ptr<engine::Session> session;  ///< if that is MPI_COMM_SELF; else it is kept with the communicator
-    std::vector<Known> known;                  ///< given back before the communicator
+    std::vector<KnownStep> known;              ///< given back before the communicator
     std::size_t oldest = 0;
     std::optional<Timed> last;  ///< the access before, of which all ranks learn in the next one
-    First first;
+    FirstAccesses first;
 };
 
 class Channels {

@@ -1,12 +1,12 @@
 // The functions in which programs complete requests, some of which may be ours. Cheap while none is.
-#include "mpiio/requests.hpp"
-#include "mpiio/take_over.hpp"
+#include "mpiio/generalized_requests.hpp"
+#include "mpiio/interpose.hpp"
 
 // NOLINTBEGIN: the names are MPI's
 using namespace tapioca::mpiio;
 
 #define COMPLETION(NAME, HOW, PARAMETERS, ARGUMENTS) \
-    TAKE_OVER(NAME, PARAMETERS, ARGUMENTS, any_handed_out() ? HOW ARGUMENTS : originals().mpi.NAME ARGUMENTS)
+    INTERPOSE(NAME, PARAMETERS, ARGUMENTS, any_handed_out() ? HOW ARGUMENTS : mpi_functions().mpi.NAME ARGUMENTS)
 
 COMPLETION(Wait, wait, (MPI_Request * request, MPI_Status* status), (request, status))
 COMPLETION(Test, test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status))

@@ -9,14 +9,14 @@
 
 #include <fmt/core.h>
 
-#include "mpiio/contents.hpp"
+#include "mpiio/datatype_envelope.hpp"
 
 namespace tapioca::mpiio {
 
 namespace {
 
 using pattern::Typemap;
-using Numbers = std::span<std::int64_t const>;
+using ArgumentNumbers = std::span<std::int64_t const>;
 
 tl::unexpected<core::Failure> unsupported(std::string text)
 {
@@ -36,15 +36,15 @@ struct Element {
     }
 };
 
-template <class First>
+template <class FirstAccesses>
 Typemap pair_of()
 {
-    struct Pair {
-        First value;
+    struct ElementPair {
+        FirstAccesses value;
         int index;
     };
     return Typemap::sequence(
-        {{0, Typemap::block(sizeof(First))}, {offsetof(Pair, index), Typemap::block(sizeof(int))}});
+        {{0, Typemap::block(sizeof(FirstAccesses))}, {offsetof(ElementPair, index), Typemap::block(sizeof(int))}});
 }
 
 core::Result<Typemap> decode_predefined(MPI_Datatype type)
@@ -69,9 +69,9 @@ core::Result<Typemap> decode_predefined(MPI_Datatype type)
 }
 
 /// lengths[i] elements at displacements[i].
-template <class Lengths, class Displacements, class Elements>
+template <class Lengths, class Displacements, class DatatypeElements>
 Typemap decode_blocks(std::size_t count, Lengths const& length, Displacements const& displacement,
-                      Elements const& element)
+                      DatatypeElements const& element)
 {
     bool pieces = true;
     for (std::size_t i = 0; i < count && pieces; ++i) pieces = element(i).in_one_piece(length(i)) || length(i) == 0;
@@ -84,7 +84,7 @@ Typemap decode_blocks(std::size_t count, Lengths const& length, Displacements co
         }
         return Typemap::list(blocks);
     }
-    std::vector<Typemap::Part> parts;
+    std::vector<Typemap::Member> parts;
     parts.reserve(count);
     std::map<std::pair<Element const*, std::int64_t>, Typemap> known;
     for (std::size_t i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ Typemap decode_blocks(std::size_t count, Lengths const& length, Displacements co
     return Typemap::sequence(parts);
 }
 
-Typemap decode_subarray(Numbers integers, Element const& element)
+Typemap decode_subarray(ArgumentNumbers integers, Element const& element)
 {
     auto const n = static_cast<std::size_t>(integers[0]);
     auto const sizes = integers.subspan(1, n);
@@ -126,7 +126,7 @@ Typemap deal(Typemap const& map, std::int64_t step, std::int64_t size, std::int6
                               {(start + whole * turn) * step, Typemap::loop(rest, step, map)}});
 }
 
-core::Result<Typemap> decode_darray(Numbers integers, Element const& element)
+core::Result<Typemap> decode_darray(ArgumentNumbers integers, Element const& element)
 {
     auto const n = static_cast<std::size_t>(integers[2]);
     auto const sizes = integers.subspan(3, n);
@@ -159,7 +159,7 @@ core::Result<Typemap> decode_darray(Numbers integers, Element const& element)
 core::Result<Typemap> decode(MPI_Datatype type);
 
 /// The types that a datatype was made of, each different one decoded once.
-class Elements {
+class DatatypeElements {
 public:
     core::Status add(std::vector<MPI_Datatype> const& types)
     {
@@ -188,10 +188,10 @@ core::Result<Typemap> decode(MPI_Datatype type)
     auto const contents = contents_of(type);
     if (!contents) return tl::unexpected(contents.error());
     if (contents->types.empty() && contents->integers.empty()) return decode_predefined(type);
-    Elements elements;
+    DatatypeElements elements;
     if (auto status = elements.add(contents->types); !status) return tl::unexpected(std::move(status.error()));
-    Numbers const n = contents->integers;
-    Numbers const a = contents->addresses;
+    ArgumentNumbers const n = contents->integers;
+    ArgumentNumbers const a = contents->addresses;
     auto const first = [&](std::size_t) -> Element const& { return elements[0]; };
     auto const among = [&](std::size_t at) { return [=](std::size_t i) { return n[at + i]; }; };
     auto const address = [&](std::size_t i) { return a[i]; };

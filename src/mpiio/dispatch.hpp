@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "mpiio/alone.hpp"
-#include "mpiio/answer.hpp"
 #include "mpiio/handle.hpp"
-#include "mpiio/originals.hpp"
-#include "mpiio/table.hpp"
+#include "mpiio/handle_table.hpp"
+#include "mpiio/independent.hpp"
+#include "mpiio/mpi_functions.hpp"
+#include "mpiio/return_code.hpp"
 
 namespace tapioca::mpiio {
 
@@ -25,7 +25,7 @@ int pass_on_with(MPI_File file, Handle& known, Direction direction, int late, Pa
 
 /// A collective call: served, or passed on to the MPI library.
 template <class PassOn>
-int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn pass_on)
+int collective(MPI_File file, DataAccess const& request, MPI_Status* status, PassOn pass_on)
 {
     if (auto const known = find(file)) {
         auto const outcome = known->serve(request);
@@ -40,7 +40,7 @@ int collective(MPI_File file, Request const& request, MPI_Status* status, PassOn
 
 /// The beginning of a split call. It is done beside the program or, where that cannot be, here, which MPI allows.
 template <class PassOn>
-int begin(MPI_File file, Request const& request, PassOn pass_on)
+int begin(MPI_File file, DataAccess const& request, PassOn pass_on)
 {
     if (auto const known = find(file)) {
         if (known->is_split()) {
@@ -81,7 +81,7 @@ int end(MPI_File file, MPI_Status* status, PassOn pass_on)
 
 /// An independent access: served where the file is staged. `reply` tells the program of the outcome then.
 template <class Reply, class PassOn>
-int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_on)
+int independent(MPI_File file, DataAccess const& request, Reply reply, PassOn pass_on)
 {
     auto const known = find(file);
     if (!known) return pass_on();
@@ -93,7 +93,8 @@ int independent(MPI_File file, Request const& request, Reply reply, PassOn pass_
 /// `pass_on_alone` on a rank that cannot take part. Of a staged file, a write is logged and a read is that of one rank
 /// alone, `pass_on_alone` where the logs have nothing to do with it. Else it is passed on.
 template <class PassOn, class PassOnAlone>
-int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, PassOn pass_on, PassOnAlone pass_on_alone)
+int nonblocking(MPI_File file, DataAccess const& request, MPI_Request* handle, PassOn pass_on,
+                PassOnAlone pass_on_alone)
 {
     auto const known = find(file);
     if (!known) return pass_on();
@@ -117,12 +118,12 @@ int nonblocking(MPI_File file, Request const& request, MPI_Request* handle, Pass
 inline int move_shared(MPI_File file, MPI_Offset to)
 {
     Within const within;
-    return originals().mpi.File_seek_shared(file, to, MPI_SEEK_SET);
+    return mpi_functions().mpi.File_seek_shared(file, to, MPI_SEEK_SET);
 }
 
 /// An independent access at the shared pointer.
 template <class PassOn>
-int shared(MPI_File file, Request const& request, PassOn pass_on)
+int shared(MPI_File file, DataAccess const& request, PassOn pass_on)
 {
     auto const known = find(file);
     if (!known) return pass_on();
@@ -150,7 +151,7 @@ int after_flush(MPI_File file, bool durable, PassOn pass_on)
 /// A collective access at the shared pointer: served as one at explicit offsets. The pointer, which is the MPI
 /// library's, is moved past it; nobody leaves before that.
 template <class PassOn>
-int ordered(MPI_File file, Request request, MPI_Status* status, PassOn pass_on)
+int ordered(MPI_File file, DataAccess request, MPI_Status* status, PassOn pass_on)
 {
     auto const known = find(file);
     auto const place = known ? known->place_in_order(request) : std::nullopt;
@@ -165,7 +166,7 @@ int ordered(MPI_File file, Request request, MPI_Status* status, PassOn pass_on)
 
 /// The beginning of a split one.
 template <class PassOn>
-int ordered_begin(MPI_File file, Request request, PassOn pass_on)
+int ordered_begin(MPI_File file, DataAccess request, PassOn pass_on)
 {
     auto const known = find(file);
     if (!known || known->is_split()) return begin(file, request, pass_on);

@@ -2,7 +2,7 @@
 // bindings of some MPIs reach the latter.
 #include "mpiio/dispatch.hpp"
 #include "mpiio/file_calls.hpp"
-#include "mpiio/take_over.hpp"
+#include "mpiio/interpose.hpp"
 
 // NOLINTBEGIN: the names are MPI's
 using namespace tapioca::mpiio;
@@ -17,23 +17,23 @@ void* writable(void const* buffer)
 
 }  // namespace
 
-TAKE_OVER(File_open, (MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file),
+INTERPOSE(File_open, (MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file),
           (comm, name, amode, info, file), open(comm, name, amode, info, file))
-TAKE_OVER(File_close, (MPI_File * file), (file), close(file))
-TAKE_OVER(File_set_view,
+INTERPOSE(File_close, (MPI_File * file), (file), close(file))
+INTERPOSE(File_set_view,
           (MPI_File file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, char const* datarep,
            MPI_Info info),
           (file, disp, etype, filetype, datarep, info), set_view(file, disp, etype, filetype, datarep, info))
-TAKE_OVER(File_set_info, (MPI_File file, MPI_Info info), (file, info), set_info(file, info))
-TAKE_OVER(File_get_info, (MPI_File file, MPI_Info* info), (file, info), get_info(file, info))
-TAKE_OVER(File_set_atomicity, (MPI_File file, int atomic), (file, atomic), set_atomicity(file, atomic))
-TAKE_OVER(File_get_size, (MPI_File file, MPI_Offset* size), (file, size), get_size(file, size))
-TAKE_OVER(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), seek(file, offset, whence))
+INTERPOSE(File_set_info, (MPI_File file, MPI_Info info), (file, info), set_info(file, info))
+INTERPOSE(File_get_info, (MPI_File file, MPI_Info* info), (file, info), get_info(file, info))
+INTERPOSE(File_set_atomicity, (MPI_File file, int atomic), (file, atomic), set_atomicity(file, atomic))
+INTERPOSE(File_get_size, (MPI_File file, MPI_Offset* size), (file, size), get_size(file, size))
+INTERPOSE(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), seek(file, offset, whence))
 
 // Collective, and no data accesses.
 #define AFTER_FLUSH(NAME, DURABLE, PARAMETERS, ARGUMENTS) \
-    TAKE_OVER(File_##NAME, PARAMETERS, ARGUMENTS,         \
-              after_flush(file, DURABLE, [&] { return originals().mpi.File_##NAME ARGUMENTS; }))
+    INTERPOSE(File_##NAME, PARAMETERS, ARGUMENTS,         \
+              after_flush(file, DURABLE, [&] { return mpi_functions().mpi.File_##NAME ARGUMENTS; }))
 
 AFTER_FLUSH(sync, true, (MPI_File file), (file))
 AFTER_FLUSH(set_size, false, (MPI_File file, MPI_Offset size), (file, size))
@@ -42,37 +42,38 @@ AFTER_FLUSH(seek_shared, false, (MPI_File file, MPI_Offset offset, int whence), 
 
 // Collective, at an explicit offset and at the individual pointer. COUNT is the type of a count, LARGE what the names
 // with large counts end in.
-#define COLLECTIVE(WAY, CONST, COUNT, LARGE)                                                                          \
-    TAKE_OVER(                                                                                                        \
-        File_##WAY##_at_all##LARGE,                                                                                   \
-        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),   \
-        (file, offset, buffer, count, type, status),                                                                  \
-        collective(file, {Call::WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, status, [&] {   \
-            return originals().mpi.File_##WAY##_at_all##LARGE(file, offset, buffer, count, type, status);             \
-        }))                                                                                                           \
-    TAKE_OVER(File_##WAY##_all##LARGE,                                                                                \
-              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                \
-              (file, buffer, count, type, status),                                                                    \
-              collective(file, {Call::WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, status,          \
-                         [&] { return originals().mpi.File_##WAY##_all##LARGE(file, buffer, count, type, status); })) \
-    TAKE_OVER(File_##WAY##_at_all_begin##LARGE,                                                                       \
-              (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type),                 \
-              (file, offset, buffer, count, type),                                                                    \
-              begin(file, {Call::WAY##_at_all_begin, Direction::WAY, offset, writable(buffer), count, type}, [&] {    \
-                  return originals().mpi.File_##WAY##_at_all_begin##LARGE(file, offset, buffer, count, type);         \
-              }))                                                                                                     \
-    TAKE_OVER(File_##WAY##_all_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),     \
-              (file, buffer, count, type),                                                                            \
-              begin(file, {Call::WAY##_all_begin, Direction::WAY, {}, writable(buffer), count, type},                 \
-                    [&] { return originals().mpi.File_##WAY##_all_begin##LARGE(file, buffer, count, type); }))
+#define COLLECTIVE(WAY, CONST, COUNT, LARGE)                                                                        \
+    INTERPOSE(                                                                                                      \
+        File_##WAY##_at_all##LARGE,                                                                                 \
+        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status), \
+        (file, offset, buffer, count, type, status),                                                                \
+        collective(file, {Call::WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, status, [&] { \
+            return mpi_functions().mpi.File_##WAY##_at_all##LARGE(file, offset, buffer, count, type, status);       \
+        }))                                                                                                         \
+    INTERPOSE(File_##WAY##_all##LARGE,                                                                              \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),              \
+              (file, buffer, count, type, status),                                                                  \
+              collective(file, {Call::WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, status, [&] {  \
+                  return mpi_functions().mpi.File_##WAY##_all##LARGE(file, buffer, count, type, status);            \
+              }))                                                                                                   \
+    INTERPOSE(File_##WAY##_at_all_begin##LARGE,                                                                     \
+              (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type),               \
+              (file, offset, buffer, count, type),                                                                  \
+              begin(file, {Call::WAY##_at_all_begin, Direction::WAY, offset, writable(buffer), count, type}, [&] {  \
+                  return mpi_functions().mpi.File_##WAY##_at_all_begin##LARGE(file, offset, buffer, count, type);   \
+              }))                                                                                                   \
+    INTERPOSE(File_##WAY##_all_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),   \
+              (file, buffer, count, type),                                                                          \
+              begin(file, {Call::WAY##_all_begin, Direction::WAY, {}, writable(buffer), count, type},               \
+                    [&] { return mpi_functions().mpi.File_##WAY##_all_begin##LARGE(file, buffer, count, type); }))
 
 COLLECTIVE(read, , int, )
 COLLECTIVE(write, const, int, )
 
 #define COLLECTIVE_END(WAY, CONST, KIND)                                                          \
-    TAKE_OVER(File_##WAY##_##KIND##_end, (MPI_File file, void CONST* buffer, MPI_Status* status), \
+    INTERPOSE(File_##WAY##_##KIND##_end, (MPI_File file, void CONST* buffer, MPI_Status* status), \
               (file, buffer, status),                                                             \
-              end(file, status, [&] { return originals().mpi.File_##WAY##_##KIND##_end(file, buffer, status); }))
+              end(file, status, [&] { return mpi_functions().mpi.File_##WAY##_##KIND##_end(file, buffer, status); }))
 
 COLLECTIVE_END(read, , at_all)
 COLLECTIVE_END(read, , all)
@@ -82,57 +83,62 @@ COLLECTIVE_END(write, const, all)
 COLLECTIVE_END(write, const, ordered)
 
 // Those that are passed on, unless the file is staged. HOW is one of the functions above.
-#define INDEPENDENT(WAY, NAME, HOW, REPLY, CONST, COUNT, LARGE, TYPE, RESULT)                                          \
-    TAKE_OVER(File_##NAME##_at##LARGE,                                                                                 \
-              (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT),    \
-              (file, offset, buffer, count, type, RESULT),                                                             \
-              HOW(                                                                                                     \
-                  file, {Call::NAME##_at, Direction::WAY, offset, writable(buffer), count, type},                      \
-                  [&](Outcome const& outcome) { return REPLY(file, outcome, RESULT); },                                \
-                  [&] { return originals().mpi.File_##NAME##_at##LARGE(file, offset, buffer, count, type, RESULT); })) \
-    TAKE_OVER(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT),   \
-              (file, buffer, count, type, RESULT),                                                                     \
-              HOW(                                                                                                     \
-                  file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                               \
-                  [&](Outcome const& outcome) { return REPLY(file, outcome, RESULT); },                                \
-                  [&] { return originals().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
+#define INDEPENDENT(WAY, NAME, HOW, REPLY, CONST, COUNT, LARGE, TYPE, RESULT)                                        \
+    INTERPOSE(                                                                                                       \
+        File_##NAME##_at##LARGE,                                                                                     \
+        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT),        \
+        (file, offset, buffer, count, type, RESULT),                                                                 \
+        HOW(                                                                                                         \
+            file, {Call::NAME##_at, Direction::WAY, offset, writable(buffer), count, type},                          \
+            [&](AccessOutcome const& outcome) { return REPLY(file, outcome, RESULT); },                              \
+            [&] { return mpi_functions().mpi.File_##NAME##_at##LARGE(file, offset, buffer, count, type, RESULT); })) \
+    INTERPOSE(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT), \
+              (file, buffer, count, type, RESULT),                                                                   \
+              HOW(                                                                                                   \
+                  file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
+                  [&](AccessOutcome const& outcome) { return REPLY(file, outcome, RESULT); },                        \
+                  [&] { return mpi_functions().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
 #define AT_SHARED_POINTER(WAY, NAME, HOW, CONST, COUNT, LARGE, TYPE, RESULT)                                         \
-    TAKE_OVER(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT), \
+    INTERPOSE(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT), \
               (file, buffer, count, type, RESULT),                                                                   \
               HOW(file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
-                  [&] { return originals().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
+                  [&] { return mpi_functions().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
-#define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                         \
-    INDEPENDENT(WAY, WAY, independent, answer, CONST, COUNT, LARGE, MPI_Status, status)                                \
-    INDEPENDENT(WAY, i##WAY, independent, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                     \
-    TAKE_OVER(                                                                                                         \
-        File_i##WAY##_at_all##LARGE,                                                                                   \
-        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),  \
-        (file, offset, buffer, count, type, request),                                                                  \
-        nonblocking(                                                                                                   \
-            file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,             \
-            [&] { return originals().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request); },   \
-            [&] { return originals().mpi.File_i##WAY##_at##LARGE(file, offset, buffer, count, type, request); }))      \
-    TAKE_OVER(File_i##WAY##_all##LARGE,                                                                                \
-              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),               \
-              (file, buffer, count, type, request),                                                                    \
-              nonblocking(                                                                                             \
-                  file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,              \
-                  [&] { return originals().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },        \
-                  [&] { return originals().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))             \
-    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                              \
-    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                         \
-    TAKE_OVER(File_##WAY##_ordered##LARGE,                                                                             \
-              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                 \
-              (file, buffer, count, type, status),                                                                     \
-              ordered(file, {Call::WAY##_ordered, Direction::WAY, {}, writable(buffer), count, type}, status,          \
-                      [&] { return originals().mpi.File_##WAY##_ordered##LARGE(file, buffer, count, type, status); })) \
-    TAKE_OVER(                                                                                                         \
-        File_##WAY##_ordered_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),        \
-        (file, buffer, count, type),                                                                                   \
-        ordered_begin(file, {Call::WAY##_ordered_begin, Direction::WAY, {}, writable(buffer), count, type},            \
-                      [&] { return originals().mpi.File_##WAY##_ordered_begin##LARGE(file, buffer, count, type); }))
+#define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                        \
+    INDEPENDENT(WAY, WAY, independent, answer, CONST, COUNT, LARGE, MPI_Status, status)                               \
+    INDEPENDENT(WAY, i##WAY, independent, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                    \
+    INTERPOSE(                                                                                                        \
+        File_i##WAY##_at_all##LARGE,                                                                                  \
+        (MPI_File file, MPI_Offset offset, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request), \
+        (file, offset, buffer, count, type, request),                                                                 \
+        nonblocking(                                                                                                  \
+            file, {Call::i##WAY##_at_all, Direction::WAY, offset, writable(buffer), count, type}, request,            \
+            [&] {                                                                                                     \
+                return mpi_functions().mpi.File_i##WAY##_at_all##LARGE(file, offset, buffer, count, type, request);   \
+            },                                                                                                        \
+            [&] { return mpi_functions().mpi.File_i##WAY##_at##LARGE(file, offset, buffer, count, type, request); })) \
+    INTERPOSE(File_i##WAY##_all##LARGE,                                                                               \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Request* request),              \
+              (file, buffer, count, type, request),                                                                   \
+              nonblocking(                                                                                            \
+                  file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,             \
+                  [&] { return mpi_functions().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },   \
+                  [&] { return mpi_functions().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))        \
+    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                             \
+    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                        \
+    INTERPOSE(File_##WAY##_ordered##LARGE,                                                                            \
+              (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                \
+              (file, buffer, count, type, status),                                                                    \
+              ordered(file, {Call::WAY##_ordered, Direction::WAY, {}, writable(buffer), count, type}, status, [&] {   \
+                  return mpi_functions().mpi.File_##WAY##_ordered##LARGE(file, buffer, count, type, status);          \
+              }))                                                                                                     \
+    INTERPOSE(                                                                                                        \
+        File_##WAY##_ordered_begin##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type),       \
+        (file, buffer, count, type),                                                                                  \
+        ordered_begin(file, {Call::WAY##_ordered_begin, Direction::WAY, {}, writable(buffer), count, type}, [&] {     \
+            return mpi_functions().mpi.File_##WAY##_ordered_begin##LARGE(file, buffer, count, type);                  \
+        }))
 
 PASS_ON_BOTH(read, , int, )
 PASS_ON_BOTH(write, const, int, )

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <optional>
 
-#include "mpiio/tell.hpp"
+#include "mpiio/diagnostics.hpp"
 
 namespace tapioca::mpiio {
 

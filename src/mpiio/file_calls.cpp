@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "mpiio/answer.hpp"
 #include "mpiio/environment.hpp"
 #include "mpiio/handle.hpp"
-#include "mpiio/originals.hpp"
-#include "mpiio/table.hpp"
+#include "mpiio/handle_table.hpp"
+#include "mpiio/mpi_functions.hpp"
+#include "mpiio/return_code.hpp"
 
 namespace tapioca::mpiio {
 
@@ -16,7 +16,7 @@ int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* fi
     // A second handle may begin at the end of the file, which is where this process's log ends.
     if (auto const other = name && (amode & MPI_MODE_APPEND) && any_logs() ? which(name) : std::nullopt)
         for (auto const& log : logs_of(*other, nullptr)) (void)log->hand_over(Direction::read, false);
-    auto const code = originals().mpi.File_open(comm, name, amode, info, file);
+    auto const code = mpi_functions().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;
     (void)remove(*file);  // a handle that was closed where we did not see it
     if (is_off()) return code;
@@ -33,7 +33,7 @@ int close(MPI_File* file)
     if (known) (void)remove(*file);
     if (ours != MPI_SUCCESS) PMPI_File_call_errhandler(*file, ours);
     Within const within;
-    auto const code = originals().mpi.File_close(file);
+    auto const code = mpi_functions().mpi.File_close(file);
     return ours != MPI_SUCCESS ? ours : code;
 }
 
@@ -43,7 +43,7 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Dat
     Within const within;
     auto const known = find(file);
     if (known) known->finish_pending();  // it is through the view as it was
-    auto const code = originals().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
+    auto const code = mpi_functions().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
     if (!known) return code;
     if (code == MPI_SUCCESS) {
         known->set_view(displacement, etype, filetype, datarep);
@@ -56,7 +56,7 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Dat
 int set_info(MPI_File file, MPI_Info info)
 {
     Within const within;
-    auto const code = originals().mpi.File_set_info(file, info);
+    auto const code = mpi_functions().mpi.File_set_info(file, info);
     auto const known = find(file);
     if (!known) return code;
     if (code == MPI_SUCCESS) known->set_info(info);
@@ -67,7 +67,7 @@ int set_info(MPI_File file, MPI_Info info)
 int get_info(MPI_File file, MPI_Info* info)
 {
     Within const within;
-    auto const code = originals().mpi.File_get_info(file, info);
+    auto const code = mpi_functions().mpi.File_get_info(file, info);
     if (auto const known = find(file); known && code == MPI_SUCCESS) known->add_hints(*info);
     return code;
 }
@@ -79,7 +79,7 @@ int set_atomicity(MPI_File file, int atomic)
     bool const together = known && known->has_log();
     auto const error = known ? known->flush(false) : MPI_SUCCESS;
     if (together && error != MPI_SUCCESS) return raise(file, error);  // the mode stays
-    auto const code = originals().mpi.File_set_atomicity(file, atomic);
+    auto const code = mpi_functions().mpi.File_set_atomicity(file, atomic);
     if (known && code == MPI_SUCCESS) known->set_atomicity(atomic != 0);
     return code != MPI_SUCCESS ? code : raise(file, error);
 }
@@ -90,7 +90,7 @@ int get_size(MPI_File file, MPI_Offset* size)
     auto const known = find(file);
     if (known && !known->takes_writes())
         if (auto const error = known->hand_over(Direction::read); error != MPI_SUCCESS) return raise(file, error);
-    auto const code = originals().mpi.File_get_size(file, size);
+    auto const code = mpi_functions().mpi.File_get_size(file, size);
     if (known && code == MPI_SUCCESS) *size = std::max(*size, static_cast<MPI_Offset>(known->log_end()));
     return code;
 }
@@ -100,7 +100,7 @@ int seek(MPI_File file, MPI_Offset offset, int whence)
     Within const within;
     if (auto const known = find(file); known && whence == MPI_SEEK_END)
         if (auto const error = known->hand_over(Direction::read); error != MPI_SUCCESS) return raise(file, error);
-    return originals().mpi.File_seek(file, offset, whence);
+    return mpi_functions().mpi.File_seek(file, offset, whence);
 }
 
 }  // namespace tapioca::mpiio

@@ -7,14 +7,14 @@
 #include "comm/team.hpp"
 #include "core/units.hpp"
 #include "mpiio/account.hpp"
+#include "mpiio/diagnostics.hpp"
 #include "mpiio/environment.hpp"
 #include "mpiio/error_class.hpp"
+#include "mpiio/handle_table.hpp"
+#include "mpiio/mpi_functions.hpp"
 #include "mpiio/opening.hpp"
-#include "mpiio/originals.hpp"
-#include "mpiio/table.hpp"
-#include "mpiio/tell.hpp"
 #include "report/report_file.hpp"
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 
 namespace tapioca::mpiio {
 
@@ -36,7 +36,7 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     program_.channel = channels_->take(comm);
     bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage);
     if (auto channel = channels_->take_aside(comm, refuse)) {
-        aside_ = std::make_shared<Aside>(program_, hints_, std::move(channel));
+        aside_ = std::make_shared<NonblockingAccesses>(program_, hints_, std::move(channel));
         await_finalize();
     }
 }
@@ -98,7 +98,7 @@ bool Handle::agree_to_serve(bool worth)
 
 /// Whether the engine should be set up for this access and those before. Where the settings ask for what only the
 /// engine does, it should. Local.
-bool Handle::is_worth_it(Request const& request)
+bool Handle::is_worth_it(DataAccess const& request)
 {
     auto const settings = hints_.settings();
     bool const asked = !settings || settings->options.check.value_or(false) ||
@@ -145,7 +145,7 @@ void Handle::give_up(std::string const& why)
 }
 
 /// The service tries; what all ranks have to do before it can try again is done here.
-Outcome Handle::serve(Request const& request)
+AccessOutcome Handle::serve(DataAccess const& request)
 {
     Within const within;
     finish_pending();
@@ -173,13 +173,13 @@ Outcome Handle::serve(Request const& request)
     }
 }
 
-Outcome Handle::serve_alone(Request const& request)
+AccessOutcome Handle::serve_alone(DataAccess const& request)
 {
     Within const within;
     return service().serve_alone(request);
 }
 
-std::shared_ptr<Pending> Handle::begin(Request const& request, MPI_Request* handle)
+std::shared_ptr<PendingAccess> Handle::begin(DataAccess const& request, MPI_Request* handle)
 {
     bool const wrong_way =
         request.direction == Direction::write ? opened().read_only() : (opened().amode & MPI_MODE_WRONLY) != 0;

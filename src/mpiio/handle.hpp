@@ -9,13 +9,13 @@
 #include <optional>
 #include <string>
 
-#include "mpiio/aside.hpp"
-#include "mpiio/beside.hpp"
 #include "mpiio/channels.hpp"
+#include "mpiio/data_access.hpp"
 #include "mpiio/hints.hpp"
+#include "mpiio/nonblocking.hpp"
+#include "mpiio/other_logs.hpp"
 #include "mpiio/plain.hpp"
 #include "mpiio/program_file.hpp"
-#include "mpiio/request.hpp"
 #include "mpiio/staged.hpp"
 #include "mpiio/steps.hpp"
 
@@ -32,11 +32,11 @@ public:
 
     // The program's calls. Numbers are MPI error classes. Service says what these do.
 
-    Outcome serve(Request const& request);
-    Outcome serve_alone(Request const& request);
+    AccessOutcome serve(DataAccess const& request);
+    AccessOutcome serve_alone(DataAccess const& request);
     /// A nonblocking or split collective access, if it can be done beside the program: else none, on all ranks. Local.
-    /// Aside::begin() tells the rest.
-    std::shared_ptr<Pending> begin(Request const& request, MPI_Request* handle);
+    /// NonblockingAccesses::begin() tells the rest.
+    std::shared_ptr<PendingAccess> begin(DataAccess const& request, MPI_Request* handle);
     /// Why begin() has none.
     [[nodiscard]] std::string why_not_aside() const;
     /// Returns when all that was begun so is complete. Collective.
@@ -45,19 +45,19 @@ public:
     void abandon_pending();
     /// An access at the shared pointer, in the order of the ranks: where this rank's part begins, and where the pointer
     /// stands after all of them, in etypes. None, on all ranks, if it is to be passed on. Collective.
-    struct Place {
+    struct OrderedPlace {
         MPI_Offset begin;
         MPI_Offset after;
     };
-    std::optional<Place> place_in_order(Request const& request);
+    std::optional<OrderedPlace> place_in_order(DataAccess const& request);
     int hand_over(Direction direction, bool durable = false) { return service().hand_over(direction, durable); }
     int flush(bool durable);
     int settle();
     [[nodiscard]] bool takes_writes() const { return service().takes_writes(); }
     [[nodiscard]] std::int64_t log_end() { return service().end(); }
     /// What serve() did at the start of a split call, or begin() has begun then, for its end.
-    std::optional<Outcome> split;
-    std::shared_ptr<Pending> pending_split;
+    std::optional<AccessOutcome> split;
+    std::shared_ptr<PendingAccess> pending_split;
     [[nodiscard]] bool is_split() const { return split || pending_split; }
     /// The MPI library has done something with the file, just now. Local.
     void passed_by(Direction direction) const { mpiio::passed_by(program_.opened, direction); }
@@ -85,7 +85,7 @@ private:
     [[nodiscard]] bool has_log_beside() const;
     void watch(char const* call);
     [[nodiscard]] bool agree_to_serve(bool worth = true);
-    [[nodiscard]] bool is_worth_it(Request const& request);
+    [[nodiscard]] bool is_worth_it(DataAccess const& request);
     void open_engine();
     void close_engine();
     void give_up(std::string const& why);
@@ -104,7 +104,8 @@ private:
     Steps steps_{program_};
     Plain plain_{program_, steps_};
     Staged staged_{program_, steps_};
-    std::shared_ptr<Aside> aside_;  ///< null where nothing can be done beside the program; the same on all ranks
+    std::shared_ptr<NonblockingAccesses>
+        aside_;  ///< null where nothing can be done beside the program; the same on all ranks
 };
 
 }  // namespace tapioca::mpiio

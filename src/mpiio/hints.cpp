@@ -22,7 +22,7 @@ Hints::~Hints()
 bool Hints::add(MPI_Info info)
 {
     auto pairs = comm::pairs_of(info);
-    std::erase_if(pairs, [](Pair const& pair) { return !pair.first.starts_with("tapioca"); });
+    std::erase_if(pairs, [](Hint const& pair) { return !pair.first.starts_with("tapioca"); });
     if (pairs.empty()) return false;
     auto known = comm::pairs_of(info_);
     for (auto& pair : shown(!refuse())) known.push_back(std::move(pair));
@@ -61,9 +61,9 @@ core::Result<settings::Settings> Hints::settings() const
     return settings::resolve({}, comm::pairs_of(info_), settings::read_environment());
 }
 
-std::vector<Hints::Pair> Hints::shown(bool serves) const
+std::vector<Hints::Hint> Hints::shown(bool serves) const
 {
-    std::vector<Pair> pairs = {{"tapioca", serves ? "true" : "false"}};
+    std::vector<Hint> pairs = {{"tapioca", serves ? "true" : "false"}};
     auto const in_force = settings();
     if (!serves || !in_force) return pairs;
     // Programs open other handles with this. The stage would be their wish there, even if it is the environment's.

@@ -20,7 +20,7 @@ public:
     Hints& operator=(Hints const&) = delete;
     ~Hints();
 
-    using Pair = std::pair<std::string, std::string>;
+    using Hint = std::pair<std::string, std::string>;
 
     /// Takes over those for this library. True if any of them is new: programs hand back what they were shown, HDF5
     /// with every access.
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] core::Result<settings::Settings> settings() const;
     /// What MPI_File_get_info tells beside the MPI library's own: whether the file is served and, if so, the settings
     /// in force.
-    [[nodiscard]] std::vector<Pair> shown(bool serves) const;
+    [[nodiscard]] std::vector<Hint> shown(bool serves) const;
 
 private:
     MPI_Info info_ = MPI_INFO_NULL;

@@ -1,8 +1,8 @@
 // Staged: writes, which go to the log or, where that must be, to the file itself with their place in the log.
 #include <vector>
 
-#include "mpiio/alone.hpp"
 #include "mpiio/error_class.hpp"
+#include "mpiio/independent.hpp"
 #include "mpiio/program_file.hpp"
 #include "mpiio/staged.hpp"
 
@@ -16,7 +16,7 @@ constexpr std::uint64_t through_by_default = 64 * 1024;
 }  // namespace
 
 /// None, with an obstacle, if there is no memory for it. @pre the part has bytes, and the log is locked
-std::optional<Recent::Found> Staged::variable_of(Part& part)
+std::optional<ShapeCache::Match> Staged::variable_of(PreparedAccess& part)
 try {
     return recent_.of(part.access);
 } catch (std::exception const& error) {
@@ -26,18 +26,18 @@ try {
 
 /// A write through this log's own handle or, if it is independent, another one of the file. What comes through another
 /// one is in the file at once. Local. @pre the log is there, and locked
-Outcome Staged::write(ProgramFile& through, Request const& request, bool collective)
+AccessOutcome Staged::write(ProgramFile& through, DataAccess const& request, bool collective)
 {
     auto part = look_at(through, request);
     auto const found = part.bytes > 0 ? variable_of(part) : std::nullopt;
     if (!part.obstacle.empty()) {
         through.calls.passed(request.call, part.obstacle);
-        auto const status = staging().hand_over(stage::Stage::Next::write, false);
+        auto const status = staging().hand_over(stage::Stage::PastTheLog::write, false);
         if (!status && collective) staging().note_failure(status);
         if (!status) return {true, class_of(status), 0};
-        return collective ? write_past_the_log(request, part) : Outcome();
+        return collective ? write_past_the_log(request, part) : AccessOutcome();
     }
-    Outcome outcome{true, MPI_SUCCESS, part.bytes};
+    AccessOutcome outcome{true, MPI_SUCCESS, part.bytes};
     if (found) {
         part.pack(request);
         auto const few = file().settings.options.stage_through.value_or(through_by_default);
@@ -54,7 +54,7 @@ Outcome Staged::write(ProgramFile& through, Request const& request, bool collect
 
 /// A collective write that this rank cannot log, for a reason of its own: the others are not waiting for it. What is
 /// wrong with it is the MPI library's to say. Local.
-Outcome Staged::write_past_the_log(Request const& request, Part const& part)
+AccessOutcome Staged::write_past_the_log(DataAccess const& request, PreparedAccess const& part)
 {
     // Else older bytes of another rank could be drained or handed over before these are read back.
     stage::Lock const lock(staging().stage().writer().place().directory);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "mpiio/environment.hpp"
-#include "target/identity.hpp"
+#include "target/file_identity.hpp"
 
 namespace tapioca::mpiio {
 

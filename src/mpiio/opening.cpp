@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "comm/team.hpp"
-#include "mpiio/tell.hpp"
-#include "stage/find.hpp"
+#include "mpiio/diagnostics.hpp"
+#include "stage/find_logs.hpp"
 
 namespace tapioca::mpiio {
 

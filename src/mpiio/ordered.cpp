@@ -1,14 +1,14 @@
 // Accesses at the shared pointer in the order of the ranks: where each rank's part begins.
 #include "comm/team.hpp"
 #include "mpiio/handle.hpp"
-#include "mpiio/originals.hpp"
+#include "mpiio/mpi_functions.hpp"
 
 namespace tapioca::mpiio {
 
 namespace {
 
 /// Of a request; nothing if its arguments are wrong, which the ranks then find out together.
-std::int64_t bytes_of(Request const& request)
+std::int64_t bytes_of(DataAccess const& request)
 {
     if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return 0;
     MPI_Count each = 0;
@@ -21,7 +21,7 @@ std::int64_t bytes_of(Request const& request)
 
 }  // namespace
 
-std::optional<Handle::Place> Handle::place_in_order(Request const& request)
+std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& request)
 {
     Within const within;
     finish_pending();
@@ -41,7 +41,7 @@ std::optional<Handle::Place> Handle::place_in_order(Request const& request)
         return std::nullopt;
     }
     auto const etype = program_.view.etype_bytes();  // the same on all ranks, where the shared pointer is used
-    return Place{begin + before / etype, begin + total / etype};
+    return OrderedPlace{begin + before / etype, begin + total / etype};
 }
 
 std::string Handle::why_not_aside() const

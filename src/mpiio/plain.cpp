@@ -1,6 +1,6 @@
 #include "mpiio/plain.hpp"
 
-#include "mpiio/beside.hpp"
+#include "mpiio/other_logs.hpp"
 #include "mpiio/program_file.hpp"
 #include "mpiio/staged.hpp"
 #include "mpiio/steps.hpp"
@@ -8,7 +8,7 @@
 namespace tapioca::mpiio {
 
 /// What concerns this rank alone comes first: with the other ranks it may have to wait for them.
-Attempt Plain::serve(Request const& request)
+Attempt Plain::serve(DataAccess const& request)
 {
     if (log_beside(program_)) return {serve_alone(request)};
     int const late = hand_over(request.direction, false);
@@ -19,7 +19,7 @@ Attempt Plain::serve(Request const& request)
 }
 
 /// On the engine, with the other ranks, if all can. Collective.
-Attempt Plain::serve_together(Request const& request)
+Attempt Plain::serve_together(DataAccess const& request)
 {
     if (steps_.is_open()) return steps_.serve(request);
     if (program_.off.empty()) return {.next = Attempt::Next::open};
@@ -27,7 +27,7 @@ Attempt Plain::serve_together(Request const& request)
     return {};
 }
 
-Outcome Plain::serve_alone(Request const& request)
+AccessOutcome Plain::serve_alone(DataAccess const& request)
 {
     if (auto const log = log_beside(program_))
         if (auto const outcome = log->serve_through(program_, request)) return *outcome;

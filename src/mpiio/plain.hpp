@@ -12,8 +12,8 @@ class Plain final : public Service {
 public:
     Plain(ProgramFile& program, Steps& steps) : program_(program), steps_(steps) {}
 
-    Attempt serve(Request const& request) override;
-    Outcome serve_alone(Request const& request) override;
+    Attempt serve(DataAccess const& request) override;
+    AccessOutcome serve_alone(DataAccess const& request) override;
     int hand_over(Direction direction, bool durable) override;
     int flush(bool durable) override { return hand_over(Direction::write, durable); }
     Attempt settle() override { return {}; }  // at the next access
@@ -21,7 +21,7 @@ public:
     [[nodiscard]] std::int64_t end() override { return 0; }
 
 private:
-    Attempt serve_together(Request const& request);
+    Attempt serve_together(DataAccess const& request);
 
     ProgramFile& program_;
     Steps& steps_;

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "mpiio/calls.hpp"
+#include "mpiio/call_names.hpp"
 #include "mpiio/channels.hpp"
 #include "mpiio/opened.hpp"
-#include "mpiio/view.hpp"
+#include "mpiio/program_view.hpp"
 
 namespace tapioca::mpiio {
 
@@ -18,7 +18,7 @@ struct ProgramFile {
     explicit ProgramFile(Opened what) : opened(std::move(what)) {}
 
     Opened opened;
-    View view;
+    ProgramView view;
     std::atomic<bool> atomic = false;
     std::atomic<bool> has_log = false;  ///< whether writes go to it now or not; the same on all ranks
     bool has_new_hints = false;         ///< this rank's are not those with which the engine opened the file

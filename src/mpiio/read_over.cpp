@@ -40,7 +40,7 @@ private:
     static constexpr std::int64_t gap = 16 * 1024;  ///< reading so many bytes takes no longer than another call
     static constexpr std::int64_t most = 1024 * 1024;
 
-    struct Piece {
+    struct SievePiece {
         std::int64_t offset;
         std::int64_t length;
         std::int64_t place;
@@ -82,7 +82,7 @@ private:
     stage::Surface& surface_;
     std::int64_t size_;
     std::byte* to_;
-    std::vector<Piece> pieces_;  ///< to be read with the next call
+    std::vector<SievePiece> pieces_;  ///< to be read with the next call
     std::int64_t begin_ = 0;
     std::int64_t end_ = 0;
     std::vector<std::byte> window_;
@@ -93,7 +93,7 @@ private:
 }  // namespace
 
 /// Whether a read might find something else, or end elsewhere, without the logs of this node. Local.
-bool Staged::concerns(Part const& part)
+bool Staged::concerns(PreparedAccess const& part)
 {
     if (!part.obstacle.empty() || part.bytes == 0) return false;
     auto const range = staging().stage().range();
@@ -106,13 +106,13 @@ bool Staged::concerns(Part const& part)
 
 /// An independent read through this log's own handle or another one of the file: passed on, unless a log of this node
 /// has to do with it. Local. @pre the log is there, and locked
-Outcome Staged::read_over(ProgramFile& through, Request const& request)
+AccessOutcome Staged::read_over(ProgramFile& through, DataAccess const& request)
 {
     auto part = look_at(through, request);
     auto const found = concerns(part) ? variable_of(part) : std::nullopt;
     if (!found && !part.obstacle.empty()) {
         through.calls.passed(request.call, part.obstacle);
-        auto const status = staging().hand_over(stage::Stage::Next::read, false);
+        auto const status = staging().hand_over(stage::Stage::PastTheLog::read, false);
         return {!status, class_of(status), 0};
     }
     if (!found) {
@@ -132,7 +132,7 @@ Outcome Staged::read_over(ProgramFile& through, Request const& request)
 }
 
 /// How many bytes there are. Local.
-core::Result<std::int64_t> Staged::read_pieces(Recent::Found const& found, Part const& part)
+core::Result<std::int64_t> Staged::read_pieces(ShapeCache::Match const& found, PreparedAccess const& part)
 {
     auto* const target = file().target();
     if (!target) return tl::unexpected(file().target_status().error());

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "mpiio/request.hpp"
+#include "mpiio/data_access.hpp"
 
 namespace tapioca::mpiio {
 
@@ -14,9 +14,9 @@ public:
     virtual ~Service() = default;
 
     /// A collective access. Collective, but where takes_writes() writes are local.
-    virtual Attempt serve(Request const& request) = 0;
+    virtual Attempt serve(DataAccess const& request) = 0;
     /// An independent access. Local.
-    virtual Outcome serve_alone(Request const& request) = 0;
+    virtual AccessOutcome serve_alone(DataAccess const& request) = 0;
     /// The MPI library, or the engine, is about to do something with the file past this process's logs of it: brings
     /// what is in them into the file. Local.
     virtual int hand_over(Direction direction, bool durable) = 0;

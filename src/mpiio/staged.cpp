@@ -6,13 +6,13 @@
 
 #include <fmt/core.h>
 
-#include "mpiio/beside.hpp"
+#include "mpiio/diagnostics.hpp"
 #include "mpiio/error_class.hpp"
-#include "mpiio/originals.hpp"
+#include "mpiio/handle_table.hpp"
+#include "mpiio/mpi_functions.hpp"
+#include "mpiio/other_logs.hpp"
 #include "mpiio/program_file.hpp"
 #include "mpiio/steps.hpp"
-#include "mpiio/table.hpp"
-#include "mpiio/tell.hpp"
 
 namespace tapioca::mpiio {
 
@@ -74,7 +74,7 @@ int Staged::failed(core::Failure const& failure)
     return class_of(failure);
 }
 
-Attempt Staged::serve(Request const& request)
+Attempt Staged::serve(DataAccess const& request)
 {
     if (takes_writes()) {
         {
@@ -92,7 +92,7 @@ Attempt Staged::serve(Request const& request)
     return attempt;
 }
 
-Outcome Staged::serve_alone(Request const& request)
+AccessOutcome Staged::serve_alone(DataAccess const& request)
 {
     if (auto const outcome = serve_through(program_, request)) return *outcome;
     program_.calls.passed(request.call);
@@ -100,7 +100,7 @@ Outcome Staged::serve_alone(Request const& request)
     return {error != MPI_SUCCESS, error, 0};
 }
 
-std::optional<Outcome> Staged::serve_through(ProgramFile& through, Request const& request)
+std::optional<AccessOutcome> Staged::serve_through(ProgramFile& through, DataAccess const& request)
 {
     if (!takes_writes()) return std::nullopt;
     std::lock_guard const lock(mutex_);
@@ -109,7 +109,7 @@ std::optional<Outcome> Staged::serve_through(ProgramFile& through, Request const
 }
 
 /// Before a collective read. Collective.
-int Staged::flush_before(Request const& request)
+int Staged::flush_before(DataAccess const& request)
 {
     auto const part = look_at(program_, request);
     bool const reads = part.obstacle.empty() && part.bytes > 0;
@@ -124,7 +124,7 @@ int Staged::hand_over_own(Direction direction, bool durable)
     Within const within;
     std::lock_guard const lock(mutex_);
     if (!program_.has_log) return MPI_SUCCESS;
-    auto const next = direction == Direction::write ? stage::Stage::Next::write : stage::Stage::Next::read;
+    auto const next = direction == Direction::write ? stage::Stage::PastTheLog::write : stage::Stage::PastTheLog::read;
     return class_of(staging().hand_over(next, durable));
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "declared/file_state.hpp"
-#include "mpiio/part.hpp"
-#include "mpiio/recent.hpp"
+#include "mpiio/prepared_access.hpp"
 #include "mpiio/service.hpp"
+#include "mpiio/shape_cache.hpp"
 
 namespace tapioca::mpiio {
 
@@ -29,8 +29,8 @@ public:
     /// Flushes the log and closes the file for the engine. Collective. What went wrong, if anything did.
     std::optional<Error> close();
 
-    Attempt serve(Request const& request) override;
-    Outcome serve_alone(Request const& request) override;
+    Attempt serve(DataAccess const& request) override;
+    AccessOutcome serve_alone(DataAccess const& request) override;
     int hand_over(Direction direction, bool durable) override;
     int flush(bool durable) override;
     Attempt settle() override;
@@ -42,7 +42,7 @@ public:
     /// An independent access through the handle that `through` is of, this log's own or another one, which is served or
     /// to be passed on. None if the log takes no writes any more: another thread has closed it just now, or changed its
     /// mode.
-    std::optional<Outcome> serve_through(ProgramFile& through, Request const& request);
+    std::optional<AccessOutcome> serve_through(ProgramFile& through, DataAccess const& request);
     /// Brings what this rank has in this log into the file.
     int hand_over_own(Direction direction, bool durable);
     /// The file has been written to past the log, just now.
@@ -55,14 +55,14 @@ public:
 private:
     [[nodiscard]] declared::FileState& file() const;
     [[nodiscard]] flush::Staging& staging() const;
-    Outcome write(ProgramFile& through, Request const& request, bool collective);
-    Outcome write_past_the_log(Request const& request, Part const& part);
+    AccessOutcome write(ProgramFile& through, DataAccess const& request, bool collective);
+    AccessOutcome write_past_the_log(DataAccess const& request, PreparedAccess const& part);
     int enter(pattern::Access const& access);
-    Outcome read_over(ProgramFile& through, Request const& request);
-    core::Result<std::int64_t> read_pieces(Recent::Found const& found, Part const& part);
-    [[nodiscard]] bool concerns(Part const& part);
-    [[nodiscard]] std::optional<Recent::Found> variable_of(Part& part);
-    int flush_before(Request const& request);
+    AccessOutcome read_over(ProgramFile& through, DataAccess const& request);
+    core::Result<std::int64_t> read_pieces(ShapeCache::Match const& found, PreparedAccess const& part);
+    [[nodiscard]] bool concerns(PreparedAccess const& part);
+    [[nodiscard]] std::optional<ShapeCache::Match> variable_of(PreparedAccess& part);
+    int flush_before(DataAccess const& request);
     int failed(core::Failure const& failure);
     void tell_once(std::string const& line);
 
@@ -73,7 +73,7 @@ private:
     std::atomic<bool> views_fit_ = false;  ///< all ranks' views can be logged
     bool overdue_ = false;                 ///< a flush has failed, on all ranks
     bool told_ = false;                    ///< that a flush failed
-    Recent recent_;
+    ShapeCache recent_;
 };
 
 }  // namespace tapioca::mpiio

@@ -67,7 +67,7 @@ std::optional<Error> Steps::close()
     return outcome;
 }
 
-Attempt Steps::serve(Request const& request)
+Attempt Steps::serve(DataAccess const& request)
 {
     auto const part = look_at(program_, request);
     auto attempt = serve(request, part);
@@ -78,7 +78,7 @@ Attempt Steps::serve(Request const& request)
     return attempt;
 }
 
-Attempt Steps::serve(Request const& request, Part const& part)
+Attempt Steps::serve(DataAccess const& request, PreparedAccess const& part)
 {
     bool const ahead =
         !program_.has_new_hints && identified_ && ahead_.go(*program_.channel, *file_, conditions_, request, part);
@@ -125,7 +125,7 @@ bool Steps::identify(std::int64_t& value)
 }
 
 /// One reduction over all ranks. Collective.
-Steps::Decision Steps::decide(Part const& part, bool ahead)
+Steps::Decision Steps::decide(PreparedAccess const& part, bool ahead)
 {
     // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
     // hints are the old ones, the file that it has opened, how long the access before took (negated), whether the MPI
@@ -190,7 +190,7 @@ void Steps::learn(std::int64_t nanoseconds)
 }
 
 /// Whether the MPI library is to do it, since it is faster or to find out. The same on all ranks.
-bool Steps::leave(Request const& request, Decision const& decision)
+bool Steps::leave(DataAccess const& request, Decision const& decision)
 {
     if (!decision.known || decision.empty || !decision.may_be_left || !is_blocking_collective(request.call))
         return false;
@@ -206,7 +206,7 @@ void Steps::was_left()
 }
 
 /// Plans a step for this request and keeps it in place of the oldest. Collective.
-std::size_t Steps::declare(Part const& part)
+std::size_t Steps::declare(PreparedAccess const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = declared::declare(file_, {std::move(variable)});
@@ -222,9 +222,9 @@ std::size_t Steps::declare(Part const& part)
 }
 
 /// Collective. An error before anything is moved leaves the file to the MPI library.
-Attempt Steps::run(Request const& request, Part const& part, Decision const& decision)
+Attempt Steps::run(DataAccess const& request, PreparedAccess const& part, Decision const& decision)
 {
-    Outcome outcome{true, MPI_SUCCESS, 0};
+    AccessOutcome outcome{true, MPI_SUCCESS, 0};
     if (decision.empty) return {outcome};
     bool const writing = request.direction == Direction::write;
     bool moving = false;

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "declared/file_state.hpp"
-#include "mpiio/ahead.hpp"
-#include "mpiio/part.hpp"
+#include "mpiio/early_access.hpp"
+#include "mpiio/prepared_access.hpp"
 
 namespace tapioca::mpiio {
 
@@ -29,12 +29,12 @@ public:
 
     /// Runs an access, if all ranks can, with one reduction before it. If some rank has new hints, the file is to be
     /// opened anew; if something goes wrong before anything is moved, it is to be given up. Collective.
-    Attempt serve(Request const& request);
+    Attempt serve(DataAccess const& request);
     /// The MPI library has done the blocking collective access that was just left to it. Local.
     void was_left();
     /// The same of a request that was looked at before. Counts no call and moves no pointer. Where all ranks are on one
     /// node, and check mode is off, it makes no MPI call. Collective.
-    Attempt serve(Request const& request, Part const& part);
+    Attempt serve(DataAccess const& request, PreparedAccess const& part);
     /// Whether all ranks have opened the same file. `value` becomes the least of all ranks', in the same reduction.
     /// Collective.
     [[nodiscard]] bool identify(std::int64_t& value);
@@ -46,17 +46,17 @@ private:
     struct Decision;
 
     [[nodiscard]] std::int64_t identity() const;
-    Decision decide(Part const& part, bool ahead);
-    std::size_t declare(Part const& part);
+    Decision decide(PreparedAccess const& part, bool ahead);
+    std::size_t declare(PreparedAccess const& part);
     void learn(std::int64_t nanoseconds);
-    [[nodiscard]] bool leave(Request const& request, Decision const& decision);
-    Attempt run(Request const& request, Part const& part, Decision const& decision);
+    [[nodiscard]] bool leave(DataAccess const& request, Decision const& decision);
+    Attempt run(DataAccess const& request, PreparedAccess const& part, Decision const& decision);
 
     ProgramFile& program_;
     std::shared_ptr<declared::FileState> file_;  ///< null if it is not open
     bool identified_ = false;                    ///< all ranks have opened the same file
     std::string conditions_;                     ///< what a plan depends on besides the data: file system and settings
-    Ahead ahead_;
+    EarlyAccess ahead_;
 };
 
 }  // namespace tapioca::mpiio

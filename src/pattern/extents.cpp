@@ -10,24 +10,24 @@ namespace tapioca::pattern {
 
 namespace {
 
-core::Status check(std::size_t number, std::span<Extent const> extents, std::int64_t& bytes)
+core::Status check(std::size_t number, std::string_view name, std::span<Extent const> extents, std::int64_t& bytes)
 {
     for (std::size_t i = 0; i < extents.size(); ++i) {
         auto const [offset, length] = extents[i];
         std::int64_t end = 0;
         if (offset < 0 || length < 0)
             return core::fail(Errc::invalid_argument,
-                              fmt::format("variable {}: extent {} has offset {} and length {}: neither may be negative",
-                                          number, i, offset, length));
+                              fmt::format("{}: extent {} has offset {} and length {}: neither may be negative",
+                                          called(number, name), i, offset, length));
         if (__builtin_add_overflow(offset, length, &end) || __builtin_add_overflow(bytes, length, &bytes))
             return core::fail(Errc::invalid_argument,
-                              fmt::format("variable {}: extent {} with offset {} and length {} passes 2^63 bytes",
-                                          number, i, offset, length));
+                              fmt::format("{}: extent {} with offset {} and length {} passes 2^63 bytes",
+                                          called(number, name), i, offset, length));
     }
     return {};
 }
 
-bool ascending_and_disjoint(std::vector<Layout::Entry> const& entries)
+bool ascending_and_disjoint(std::vector<Layout::ListItem> const& entries)
 {
     for (std::size_t i = 1; i < entries.size(); ++i)
         if (entries[i].offset < entries[i - 1].offset + entries[i - 1].length) return false;
@@ -35,7 +35,7 @@ bool ascending_and_disjoint(std::vector<Layout::Entry> const& entries)
 }
 
 /// Equal pieces at equal distances, as most lists are, need no list.
-bool regular(std::vector<Layout::Entry> const& entries, Layout& found)
+bool regular(std::vector<Layout::ListItem> const& entries, Layout& found)
 {
     if (entries.size() < 2) return false;
     auto const step = entries[1].offset - entries[0].offset;
@@ -48,14 +48,14 @@ bool regular(std::vector<Layout::Entry> const& entries, Layout& found)
 }
 
 /// Gives each entry, in declared order, the lowest layer above all earlier entries that it overlaps.
-std::vector<std::vector<Layout::Entry>> separate(std::vector<Layout::Entry> const& declared)
+std::vector<std::vector<Layout::ListItem>> separate(std::vector<Layout::ListItem> const& declared)
 {
     struct Top {
         std::int64_t end;
         std::size_t layer;
     };
     std::map<std::int64_t, Top> tops;  // disjoint ranges by their start, each with its highest layer so far
-    std::vector<std::vector<Layout::Entry>> layers;
+    std::vector<std::vector<Layout::ListItem>> layers;
     for (auto const& entry : declared) {
         auto const end = entry.offset + entry.length;
         std::size_t layer = 0;
@@ -75,26 +75,26 @@ std::vector<std::vector<Layout::Entry>> separate(std::vector<Layout::Entry> cons
     return layers;
 }
 
-void sort_by_offset(std::vector<Layout::Entry>& entries)
+void sort_by_offset(std::vector<Layout::ListItem>& entries)
 {
     std::sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) { return a.offset < b.offset; });
 }
 
 }  // namespace
 
-Variable Variable::from_extents(std::size_t number, std::span<Extent const> extents)
+Variable Variable::from_extents(std::size_t number, std::span<Extent const> extents, std::string_view name)
 {
     std::int64_t bytes = 0;
-    if (auto status = check(number, extents, bytes); !status) return Variable(status);
+    if (auto status = check(number, name, extents, bytes); !status) return Variable(status).named(name);
 
-    std::vector<Layout::Entry> entries;
+    std::vector<Layout::ListItem> entries;
     entries.reserve(extents.size());
     std::int64_t buffer = 0;
     for (auto const [offset, length] : extents) {
         if (length > 0) entries.push_back({offset, length, buffer});
         buffer += length;
     }
-    if (entries.empty()) return Variable({}, 0);
+    if (entries.empty()) return Variable({}, 0).named(name);
 
     std::vector<Layout> layouts;
     bool layered = false;
@@ -118,7 +118,7 @@ Variable Variable::from_extents(std::size_t number, std::span<Extent const> exte
     }
     Variable variable(std::move(layouts), bytes);
     variable.layered_ = layered;
-    return variable;
+    return std::move(variable).named(name);
 }
 
 }  // namespace tapioca::pattern

@@ -30,7 +30,7 @@ Layout::Spot Layout::find(std::int64_t offset) const
     if (rest <= 0) return {tile, 0, 0};
     rest += entries.front().offset;
     auto const after = std::upper_bound(entries.begin(), entries.end(), rest,
-                                        [](std::int64_t value, Entry const& entry) { return value < entry.offset; });
+                                        [](std::int64_t value, ListItem const& entry) { return value < entry.offset; });
     auto const& entry = *(after - 1);
     auto const number = static_cast<std::size_t>(after - entries.begin());
     if (rest < entry.offset + entry.length) return {tile, number - 1, rest - entry.offset};
@@ -47,15 +47,15 @@ std::int64_t Layout::bytes_before(std::int64_t offset) const
 
 std::uint64_t Layout::bookkeeping_bytes() const
 {
-    return sizeof(Layout) + dimensions.capacity() * sizeof(Dimension) + entries.capacity() * sizeof(Entry);
+    return sizeof(Layout) + dimensions.capacity() * sizeof(Dimension) + entries.capacity() * sizeof(ListItem);
 }
 
-Cursor::Cursor(Layout const& layout) : layout_(&layout), tiles_(layout.tiles())
+LayoutCursor::LayoutCursor(Layout const& layout) : layout_(&layout), tiles_(layout.tiles())
 {
     go_to({0, 0, 0});
 }
 
-void Cursor::go_to(Layout::Spot spot)
+void LayoutCursor::go_to(Layout::Spot spot)
 {
     at_ = spot;
     position_ = no_offset;
@@ -74,12 +74,12 @@ void Cursor::go_to(Layout::Spot spot)
     position_ = tile_offset_ + layout_->entries[spot.entry].offset + spot.skip;
 }
 
-void Cursor::seek(std::int64_t offset)
+void LayoutCursor::seek(std::int64_t offset)
 {
     if (tiles_ > 0) go_to(layout_->find(offset));
 }
 
-bool Cursor::next(std::int64_t limit, Run& run)
+bool LayoutCursor::next(std::int64_t limit, PieceRun& run)
 {
     if (position_ >= limit) return false;
     auto const& entries = layout_->entries;

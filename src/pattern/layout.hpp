@@ -13,7 +13,7 @@ inline constexpr std::int64_t no_offset = std::numeric_limits<std::int64_t>::max
 
 /// `count` pieces of `length` bytes, `stride` apart in the file, `buffer_stride` apart in the buffer from `buffer` on.
 /// The strides of a single piece mean nothing.
-struct Run {
+struct PieceRun {
     std::int64_t offset = 0;
     std::int64_t length = 0;
     std::int64_t stride = 0;
@@ -33,7 +33,7 @@ struct Layout {
         std::int64_t step;  ///< bytes
         std::int64_t buffer_step;
     };
-    struct Entry {
+    struct ListItem {
         std::int64_t offset;
         std::int64_t length;
         std::int64_t buffer;
@@ -41,7 +41,7 @@ struct Layout {
     std::int64_t base = 0;
     std::int64_t buffer = 0;
     std::vector<Dimension> dimensions;  ///< ascending offsets: each step covers all faster dimensions and the tile
-    std::vector<Entry> entries;         ///< ascending and disjoint
+    std::vector<ListItem> entries;      ///< ascending and disjoint
     bool in_order = true;               ///< the buffer has a tile's pieces in the file's order, without gaps
 
     /// The tiles that the dimensions make; without entries none.
@@ -64,15 +64,15 @@ struct Layout {
 };
 
 /// Walks a layout in ascending file order. Copyable and small, so that one can be kept per partition.
-class Cursor {
+class LayoutCursor {
 public:
-    explicit Cursor(Layout const& layout);
+    explicit LayoutCursor(Layout const& layout);
     /// Moves to the first byte at or after `offset`.
     void seek(std::int64_t offset);
     /// File offset of the next byte, or no_offset at the end.
     [[nodiscard]] std::int64_t position() const { return position_; }
     /// The next run that ends at or before `limit`, a piece that straddles it cut. False if there is none.
-    bool next(std::int64_t limit, Run& run);
+    bool next(std::int64_t limit, PieceRun& run);
 
 private:
     void go_to(Layout::Spot spot);
@@ -87,7 +87,7 @@ private:
 
 /// Calls visit(offset, length, place in the buffer) for every piece of a run, in order.
 template <class Visit>
-void each_piece(Run const& run, Visit const& visit)
+void each_piece(PieceRun const& run, Visit const& visit)
 {
     for (std::int64_t i = 0; i < run.count; ++i)
         visit(run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
@@ -97,9 +97,9 @@ void each_piece(Run const& run, Visit const& visit)
 template <class Visit>
 void each_piece(Layout const& layout, Visit const& visit, std::int64_t begin = 0, std::int64_t end = no_offset)
 {
-    Cursor cursor(layout);
+    LayoutCursor cursor(layout);
     if (begin > 0) cursor.seek(begin);
-    for (Run run; cursor.next(end, run);) each_piece(run, visit);
+    for (PieceRun run; cursor.next(end, run);) each_piece(run, visit);
 }
 
 }  // namespace tapioca::pattern

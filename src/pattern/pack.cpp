@@ -2,20 +2,20 @@
 #include <algorithm>
 
 #include "core/copy.hpp"
-#include "pattern/node.hpp"
+#include "pattern/type_node.hpp"
 
 namespace tapioca::pattern {
 
 namespace {
 
-using Node = Typemap::Node;
+using TypeNode = Typemap::TypeNode;
 
 /// Walks data bytes [from, to) of a node at `offset`; copy(offset, data, length, count, step, data_step) gets pieces.
 template <class Copy>
-struct Walk {
+struct TypeWalk {
     Copy copy;
 
-    void range(Node const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
+    void range(TypeNode const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
     {
         if (node.count > 0) return loop(node, offset, from, to, data);
         if (node.children.empty()) return list(node, offset, from, to, data);
@@ -27,7 +27,7 @@ struct Walk {
         }
     }
 
-    void list(Node const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
+    void list(TypeNode const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
     {
         for (auto e = node.entry_of(from); e < node.entries.size() && node.entries[e].buffer < to; ++e) {
             auto const& entry = node.entries[e];
@@ -37,7 +37,7 @@ struct Walk {
         }
     }
 
-    void loop(Node const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
+    void loop(TypeNode const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t data) const
     {
         auto const size = node.body->bytes;
         while (from < to) {
@@ -55,7 +55,8 @@ struct Walk {
     }
 
     /// Few small blocks are taken over many turns at a time, so that each gets the fast copy.
-    void turns(Node const& body, std::int64_t offset, std::int64_t count, std::int64_t step, std::int64_t data) const
+    void turns(TypeNode const& body, std::int64_t offset, std::int64_t count, std::int64_t step,
+               std::int64_t data) const
     {
         if (body.entries.empty()) {
             for (std::int64_t i = 0; i < count; ++i)
@@ -76,7 +77,7 @@ struct Walk {
 template <class Copy>
 void walk(Typemap const& map, std::int64_t from, std::int64_t bytes, Copy copy)
 {
-    if (bytes > 0) Walk<Copy>{copy}.range(*map.root(), map.origin(), from, from + bytes, 0);
+    if (bytes > 0) TypeWalk<Copy>{copy}.range(*map.root(), map.origin(), from, from + bytes, 0);
 }
 
 }  // namespace

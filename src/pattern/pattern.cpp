@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/core.h>
+
 #include "pattern/variable.hpp"
 
 namespace tapioca {
@@ -18,20 +20,52 @@ std::uint64_t Variable::bookkeeping_bytes() const
     return bytes;
 }
 
+std::string called(std::size_t number, std::string_view name)
+{
+    return name.empty() ? fmt::format("variable {}", number) : fmt::format("variable {} '{}'", number, name);
+}
+
 }  // namespace pattern
+
+std::vector<std::shared_ptr<pattern::Variable const>> const& pattern::variables_of(Pattern const& pattern)
+{
+    return pattern.variables_;
+}
 
 std::size_t Pattern::add(std::span<Extent const> extents)
 {
-    variables_.push_back(
-        std::make_shared<pattern::Variable const>(pattern::Variable::from_extents(variables_.size(), extents)));
-    return variables_.size() - 1;
+    return add_named("", extents, 1);
 }
 
 std::size_t Pattern::add(Subarray const& array)
 {
-    variables_.push_back(
-        std::make_shared<pattern::Variable const>(pattern::Variable::from_subarray(variables_.size(), array)));
-    return variables_.size() - 1;
+    return add_named("", array, 1);
+}
+
+std::size_t Pattern::add_named(std::string_view name, std::span<Extent const> extents, std::size_t element_size)
+{
+    auto const number = variables_.size();
+    auto variable = pattern::Variable::from_extents(number, extents, name);
+    if (variable.status() && variable.bytes() % element_size != 0)
+        variable = pattern::Variable::failed(
+            core::fail(Errc::invalid_argument, fmt::format("{}: {} bytes are no whole number of values of {} bytes",
+                                                           variable.called(number), variable.bytes(), element_size)));
+    variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
+    return number;
+}
+
+std::size_t Pattern::add_named(std::string_view name, Subarray const& array, std::size_t element_size)
+{
+    auto const number = variables_.size();
+    auto sized = array;
+    if (sized.element_size == 1) sized.element_size = static_cast<std::int64_t>(element_size);
+    auto variable = pattern::Variable::from_subarray(number, sized, name);
+    if (variable.status() && element_size > 1 && sized.element_size != static_cast<std::int64_t>(element_size))
+        variable = pattern::Variable::failed(
+            core::fail(Errc::invalid_argument, fmt::format("{}: the array has elements of {} bytes, its type has {}",
+                                                           variable.called(number), sized.element_size, element_size)));
+    variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
+    return number;
 }
 
 std::uint64_t Pattern::bytes(std::size_t var) const
@@ -65,13 +99,13 @@ std::int64_t times(std::int64_t a, std::int64_t b)
 
 }  // namespace
 
-Subarray block_of(std::span<std::int64_t const> shape, int ranks, int rank, std::int64_t element_size,
-                  std::int64_t file_offset)
+namespace {
+
+/// Blocks in each dimension: the prime factors of `ranks`, largest first, each to the dimension whose blocks are
+/// longest.
+std::vector<int> square_grid(std::span<std::int64_t const> shape, int ranks)
 {
-    if (shape.empty() || ranks < 1 || rank < 0 || rank >= ranks)  // for declare() to complain about
-        return {{shape.begin(), shape.end()}, {}, {}, {}, element_size, file_offset};
-    // Deal the prime factors of `ranks`, largest first, each to the dimension whose blocks are longest.
-    std::vector<std::int64_t> blocks(shape.size(), 1);
+    std::vector<int> blocks(shape.size(), 1);
     auto const length = [&](std::size_t d) { return static_cast<double>(shape[d]) / static_cast<double>(blocks[d]); };
     auto const factors = prime_factors(ranks);
     for (auto factor = factors.rbegin(); factor != factors.rend(); ++factor) {
@@ -80,18 +114,30 @@ Subarray block_of(std::span<std::int64_t const> shape, int ranks, int rank, std:
             if (length(d) > length(longest)) longest = d;
         blocks[longest] *= *factor;
     }
+    return blocks;
+}
 
-    Subarray array;
-    array.shape.assign(shape.begin(), shape.end());
+}  // namespace
+
+Subarray block_of(Blocks const& blocks)
+{
+    auto const& shape = blocks.shape;
+    bool const chosen = blocks.grid.empty();
+    Subarray array{shape, {}, {}, {}, blocks.element_size, blocks.file_offset};
+    if (shape.empty() || (chosen && blocks.ranks < 1)) return array;  // for declare() to complain about
+    auto const grid = chosen ? square_grid(shape, blocks.ranks) : blocks.grid;
+    auto const ranks = std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, times);
+    bool const cut = std::all_of(grid.begin(), grid.end(), [](int count) { return count > 0; });
+    if (!cut || grid.size() != shape.size() || blocks.rank < 0 || blocks.rank >= ranks ||
+        (blocks.ranks > 0 && blocks.ranks != ranks))
+        return array;
     array.start.resize(shape.size());
     array.count.resize(shape.size());
-    array.element_size = element_size;
-    array.file_offset = file_offset;
-    std::int64_t place = rank;
-    for (auto d = shape.size(); d-- > 0; place /= blocks[d]) {
-        auto const index = place % blocks[d];
-        auto const base = shape[d] / blocks[d];
-        auto const remainder = shape[d] % blocks[d];
+    std::int64_t place = blocks.rank;
+    for (auto d = shape.size(); d-- > 0; place /= grid[d]) {
+        auto const index = place % grid[d];
+        auto const base = shape[d] / grid[d];
+        auto const remainder = shape[d] % grid[d];
         array.start[d] = index * base + std::min(index, remainder);
         array.count[d] = base + (index < remainder ? 1 : 0);
     }

@@ -9,14 +9,14 @@ std::uint64_t ReadOnce::most_bytes(Variable const& variable)
 {
     std::uint64_t entries = 0;
     for (auto const& layer : variable.layouts()) entries += layer.entries.size();
-    return entries * (2 * sizeof(Layout::Entry) + sizeof(Copy));
+    return entries * (2 * sizeof(Layout::ListItem) + sizeof(Copy));
 }
 
 ReadOnce::ReadOnce(Variable const& variable)
 {
     std::size_t entries = 0;
     for (auto const& layer : variable.layouts()) entries += layer.entries.size();
-    std::vector<Layout::Entry> sorted;
+    std::vector<Layout::ListItem> sorted;
     sorted.reserve(entries);
     for (auto const& layer : variable.layouts())
         sorted.insert(sorted.end(), layer.entries.begin(), layer.entries.end());
@@ -25,7 +25,7 @@ ReadOnce::ReadOnce(Variable const& variable)
     layout_.entries.reserve(sorted.size());
     copies_.reserve(sorted.size());
     // Of those so far, the entry that reaches furthest has all that a later one has in common with any of them.
-    Layout::Entry furthest{0, 0, 0};
+    Layout::ListItem furthest{0, 0, 0};
     for (auto const& entry : sorted) {
         auto const covered = furthest.offset + furthest.length;
         auto const end = entry.offset + entry.length;

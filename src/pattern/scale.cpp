@@ -32,11 +32,11 @@ void Scale::clear()
     counts_.assign(edges_.size() - 1, 0);
 }
 
-std::vector<Scale::Weight> Scale::weights() const
+std::vector<Scale::Share> Scale::weights() const
 {
     std::vector<std::uint64_t> upto(edges_.size(), 0);
     std::partial_sum(counts_.begin(), counts_.end(), upto.begin() + 1);
-    std::vector<Weight> result(inside_.size());
+    std::vector<Share> result(inside_.size());
     for (std::size_t i = 0; i < result.size(); ++i) {
         result[i].bytes = upto[inside_[i].end] - upto[inside_[i].begin];
         result[i].near_bytes = upto[near_[i].end] - upto[near_[i].begin];

@@ -17,19 +17,19 @@ public:
     void add(Variables const& variables);
     void clear();
 
-    struct Weight {
+    struct Share {
         std::uint64_t bytes = 0;
         std::uint64_t near_bytes = 0;  ///< in the partition or near it
     };
-    [[nodiscard]] std::vector<Weight> weights() const;
+    [[nodiscard]] std::vector<Share> weights() const;
 
 private:
     std::vector<std::int64_t> edges_;  ///< the cuts, and a margin before and after each
-    struct Range {
+    struct CutRange {
         std::size_t begin, end;
     };
-    std::vector<Range> inside_;  ///< per partition: its edges
-    std::vector<Range> near_;    ///< with the margins
+    std::vector<CutRange> inside_;  ///< per partition: its edges
+    std::vector<CutRange> near_;    ///< with the margins
     std::vector<std::uint64_t> counts_;
 };
 

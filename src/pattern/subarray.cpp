@@ -10,10 +10,10 @@ namespace tapioca::pattern {
 
 namespace {
 
-core::Status check(std::size_t number, Subarray const& array)
+core::Status check(std::size_t number, std::string_view name, Subarray const& array)
 {
     auto const bad = [&](std::string const& what) {
-        return core::fail(Errc::invalid_argument, fmt::format("variable {}: subarray {}", number, what));
+        return core::fail(Errc::invalid_argument, fmt::format("{}: subarray {}", called(number, name), what));
     };
     auto const dimensions = array.shape.size();
     if (dimensions == 0 || dimensions > 32) return bad(fmt::format("has {} dimensions: 1 to 32 can be", dimensions));
@@ -50,10 +50,10 @@ core::Status check(std::size_t number, Subarray const& array)
 
 }  // namespace
 
-Variable Variable::from_subarray(std::size_t number, Subarray const& array)
+Variable Variable::from_subarray(std::size_t number, Subarray const& array, std::string_view name)
 {
-    if (auto status = check(number, array); !status) return Variable(status);
-    if (std::find(array.count.begin(), array.count.end(), 0) != array.count.end()) return Variable({}, 0);
+    if (auto status = check(number, name, array); !status) return Variable(status).named(name);
+    if (std::find(array.count.begin(), array.count.end(), 0) != array.count.end()) return Variable({}, 0).named(name);
 
     Layout layout{array.file_offset, 0, {}, {{0, array.element_size, 0}}};
     auto& length = layout.entries[0].length;
@@ -71,7 +71,7 @@ Variable Variable::from_subarray(std::size_t number, Subarray const& array)
     }
     Variable variable({std::move(layout)}, bytes);
     variable.declared_ = std::make_shared<Subarray const>(array);
-    return variable;
+    return std::move(variable).named(name);
 }
 
 }  // namespace tapioca::pattern

@@ -37,8 +37,8 @@ std::uint64_t edges_of(Layout const& layout)
             edges += mix(layout.base + entry.offset) - mix(layout.base + entry.offset + entry.length);
         return edges;
     }
-    Cursor cursor(layout);
-    for (Run run; cursor.next(no_offset, run);)
+    LayoutCursor cursor(layout);
+    for (PieceRun run; cursor.next(no_offset, run);)
         for (std::int64_t i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride)
             edges += mix(offset) - mix(offset + run.length);
     return edges;
@@ -49,7 +49,7 @@ std::uint64_t spans_of(Layout const& layout)
 {
     constexpr std::uint64_t most_counted = 1U << 14;
     std::uint64_t spans = 0;
-    Cursor cursor(layout);
+    LayoutCursor cursor(layout);
     auto const begin = cursor.position();
     while (cursor.position() < no_offset - Summary::span_bytes) {
         if (++spans == most_counted)
@@ -97,7 +97,7 @@ Summary summarise(Variables const& variables)
         summary.most_layouts += variable->layouts().size();
         if (variable->layered()) summary.most_bookkeeping_bytes += ReadOnce::most_bytes(*variable);
         for (auto const& layout : variable->layouts()) {
-            summary.begin = std::min(summary.begin, Cursor(layout).position());
+            summary.begin = std::min(summary.begin, LayoutCursor(layout).position());
             summary.end = std::max(summary.end, layout.end());
             summary.spans += spans_of(layout);
             summary.pieces += static_cast<std::uint64_t>(layout.pieces());
@@ -142,12 +142,12 @@ void add_bytes_between(Layout const& layout, std::vector<std::int64_t> const& ed
         }
         return;
     }
-    Cursor cursor(layout);
+    LayoutCursor cursor(layout);
     cursor.seek(edges.front());
     while (cursor.position() < edges.back()) {
         auto const next = std::upper_bound(edges.begin(), edges.end(), cursor.position());
         auto& count = counts[static_cast<std::size_t>(next - edges.begin()) - 1];
-        for (Run run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
+        for (PieceRun run; cursor.next(*next, run);) count += static_cast<std::uint64_t>(run.length * run.count);
     }
 }
 

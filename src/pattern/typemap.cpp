@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <array>
 
-#include "pattern/node.hpp"
+#include "pattern/type_node.hpp"
 
 namespace tapioca::pattern {
 
 namespace {
 
-using Node = Typemap::Node;
-using Handle = Node::Handle;
-using Entries = std::vector<Layout::Entry>;
+using TypeNode = Typemap::TypeNode;
+using Pointer = TypeNode::Pointer;
+using Entries = std::vector<Layout::ListItem>;
 
 /// Maps of no more blocks than this are lists, however they were built.
 constexpr std::int64_t few_blocks = 64;
@@ -23,9 +23,9 @@ constexpr std::uint64_t mixed(std::uint64_t hash, std::int64_t value)
     return hash ^ (hash >> 32);
 }
 
-Handle node_of_list(Entries entries)
+Pointer node_of_list(Entries entries)
 {
-    auto node = std::make_shared<Node>();
+    auto node = std::make_shared<TypeNode>();
     node->hash = 1;
     bool first = true;
     for (auto const& [offset, length, data] : entries) {
@@ -43,7 +43,7 @@ Handle node_of_list(Entries entries)
 }
 
 /// Blocks of as many bytes as basic datatypes have, which every access asks for.
-using Elements = std::array<Handle, 17>;
+using Elements = std::array<Pointer, 17>;
 
 Elements elements_of_all_sizes()
 {
@@ -53,9 +53,9 @@ Elements elements_of_all_sizes()
     return elements;
 }
 
-Handle node_of_loop(std::int64_t count, std::int64_t step, Handle body)
+Pointer node_of_loop(std::int64_t count, std::int64_t step, Pointer body)
 {
-    auto node = std::make_shared<Node>();
+    auto node = std::make_shared<TypeNode>();
     auto const reach = (count - 1) * step;
     node->count = count;
     node->step = step;
@@ -70,9 +70,9 @@ Handle node_of_loop(std::int64_t count, std::int64_t step, Handle body)
     return node;
 }
 
-Handle node_of_sequence(std::vector<Node::Child> children)
+Pointer node_of_sequence(std::vector<TypeNode::Child> children)
 {
-    auto node = std::make_shared<Node>();
+    auto node = std::make_shared<TypeNode>();
     node->hash = 3;
     bool first = true;
     for (auto& child : children) {
@@ -90,14 +90,14 @@ Handle node_of_sequence(std::vector<Node::Child> children)
     return node;
 }
 
-bool same(Node const& a, Node const& b);
+bool same(TypeNode const& a, TypeNode const& b);
 
-bool same(Handle const& a, Handle const& b)
+bool same(Pointer const& a, Pointer const& b)
 {
     return a == b || (a && b && same(*a, *b));
 }
 
-bool same(Node const& a, Node const& b)
+bool same(TypeNode const& a, TypeNode const& b)
 {
     if (a.hash != b.hash || a.bytes != b.bytes || a.count != b.count || a.step != b.step) return false;
     auto const equal_entries = [](auto const& x, auto const& y) {
@@ -112,7 +112,7 @@ bool same(Node const& a, Node const& b)
 }
 
 /// Blocks that append() gathered, wherever the first one lies.
-Handle node_of_gathered(Entries entries)
+Pointer node_of_gathered(Entries entries)
 {
     auto const origin = entries[0].offset;
     auto const step = entries.size() > 1 ? entries[1].offset - origin : 0;
@@ -129,10 +129,10 @@ Handle node_of_gathered(Entries entries)
     return node_of_loop(static_cast<std::int64_t>(entries.size()), step, node_of_list({entries[0]}));
 }
 
-std::uint64_t bookkeeping(Node const& node)
+std::uint64_t bookkeeping(TypeNode const& node)
 {
-    auto bytes =
-        sizeof(Node) + node.entries.capacity() * sizeof(Layout::Entry) + node.children.capacity() * sizeof(Node::Child);
+    auto bytes = sizeof(TypeNode) + node.entries.capacity() * sizeof(Layout::ListItem) +
+                 node.children.capacity() * sizeof(TypeNode::Child);
     if (node.body) bytes += bookkeeping(*node.body);
     for (auto const& child : node.children) bytes += bookkeeping(*child.node);
     return bytes;
@@ -140,7 +140,7 @@ std::uint64_t bookkeeping(Node const& node)
 
 }  // namespace
 
-void append(Entries& to, Layout::Entry const& entry)
+void append(Entries& to, Layout::ListItem const& entry)
 {
     if (!to.empty() && to.back().offset + to.back().length == entry.offset &&
         to.back().buffer + to.back().length == entry.buffer)
@@ -149,28 +149,28 @@ void append(Entries& to, Layout::Entry const& entry)
         to.push_back(entry);
 }
 
-void Node::expand(std::int64_t offset, std::int64_t data, Entries& to) const
+void TypeNode::expand(std::int64_t offset, std::int64_t data, Entries& to) const
 {
     for (auto const& entry : entries) append(to, {offset + entry.offset, entry.length, data + entry.buffer});
     for (std::int64_t i = 0; i < count; ++i) body->expand(offset + i * step, data + i * body->bytes, to);
     for (auto const& child : children) child.node->expand(offset + child.offset, data + child.data, to);
 }
 
-std::size_t Node::entry_of(std::int64_t position) const
+std::size_t TypeNode::entry_of(std::int64_t position) const
 {
     auto const after = std::upper_bound(entries.begin(), entries.end(), position,
                                         [](std::int64_t value, auto const& entry) { return value < entry.buffer; });
     return static_cast<std::size_t>(after - entries.begin()) - 1;
 }
 
-std::size_t Node::child_of(std::int64_t position) const
+std::size_t TypeNode::child_of(std::int64_t position) const
 {
     auto const after = std::upper_bound(children.begin(), children.end(), position,
                                         [](std::int64_t value, auto const& child) { return value < child.data; });
     return static_cast<std::size_t>(after - children.begin()) - 1;
 }
 
-std::int64_t Node::offset_of(std::int64_t position) const
+std::int64_t TypeNode::offset_of(std::int64_t position) const
 {
     if (count > 0) return position / body->bytes * step + body->offset_of(position % body->bytes);
     if (!children.empty()) {
@@ -183,11 +183,11 @@ std::int64_t Node::offset_of(std::int64_t position) const
 
 Typemap::Typemap()
 {
-    static auto const& nothing = *new Handle(node_of_list({}));  // never destroyed: used from atexit, too
+    static auto const& nothing = *new Pointer(node_of_list({}));  // never destroyed: used from atexit, too
     root_ = nothing;
 }
 
-Typemap::Typemap(std::shared_ptr<Node const> root, std::int64_t origin) : root_(std::move(root)), origin_(origin) {}
+Typemap::Typemap(std::shared_ptr<TypeNode const> root, std::int64_t origin) : root_(std::move(root)), origin_(origin) {}
 
 Typemap Typemap::block(std::int64_t length)
 {
@@ -233,7 +233,7 @@ namespace {
 /// Takes parts one by one; lists that follow each other become one.
 class Gatherer {
 public:
-    void add(std::int64_t offset, Handle const& node)
+    void add(std::int64_t offset, Pointer const& node)
     {
         for (auto const& child : node->children) add(offset + child.offset, child.node);
         if (node->count > 0) {
@@ -243,7 +243,7 @@ public:
         if (!node->entries.empty()) node->expand(offset, bytes_, entries_);
         if (node->children.empty()) bytes_ += node->bytes;
     }
-    std::vector<Node::Child> take()
+    std::vector<TypeNode::Child> take()
     {
         flush();
         return std::move(children_);
@@ -257,16 +257,16 @@ private:
         children_.push_back({offset, 0, node_of_gathered(std::move(entries_))});
         entries_.clear();
     }
-    std::vector<Node::Child> children_;
+    std::vector<TypeNode::Child> children_;
     Entries entries_;
     std::int64_t bytes_ = 0;
 };
 
 }  // namespace
 
-Typemap Typemap::sequence(std::vector<Part> const& parts)
+Typemap Typemap::sequence(std::vector<Member> const& parts)
 {
-    std::vector<Node::Child> all;
+    std::vector<TypeNode::Child> all;
     bool equal = true;  // equal parts at equal distances
     for (auto const& part : parts) {
         if (part.map.bytes() == 0) continue;

@@ -16,8 +16,8 @@ namespace tapioca::pattern {
 /// one turn vanish, equal parts at equal distances become a loop), so that equal structures compare equal.
 class Typemap {
 public:
-    struct Node;
-    struct Part;
+    struct TypeNode;
+    struct Member;
     struct Block {
         std::int64_t displacement;
         std::int64_t length;
@@ -32,7 +32,7 @@ public:
     /// Blocks one after the other; less work than a sequence of them.
     static Typemap list(std::vector<Block> const& blocks);
     /// Parts one after the other in data order.
-    static Typemap sequence(std::vector<Part> const& parts);
+    static Typemap sequence(std::vector<Member> const& parts);
     [[nodiscard]] Typemap shifted(std::int64_t displacement) const;
 
     [[nodiscard]] std::int64_t bytes() const;   ///< of data
@@ -47,17 +47,17 @@ public:
     friend bool operator==(Typemap const&, Typemap const&);
 
     /// The structure, whose first byte in data order is at displacement 0; and where that byte really is.
-    [[nodiscard]] std::shared_ptr<Node const> const& root() const { return root_; }
+    [[nodiscard]] std::shared_ptr<TypeNode const> const& root() const { return root_; }
     [[nodiscard]] std::int64_t origin() const { return origin_; }
     [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
-    explicit Typemap(std::shared_ptr<Node const> root, std::int64_t origin = 0);
+    explicit Typemap(std::shared_ptr<TypeNode const> root, std::int64_t origin = 0);
 
 private:
-    std::shared_ptr<Node const> root_;
+    std::shared_ptr<TypeNode const> root_;
     std::int64_t origin_ = 0;
 };
 
-struct Typemap::Part {
+struct Typemap::Member {
     std::int64_t displacement;
     Typemap map;
 };
@@ -68,7 +68,7 @@ void pack(Typemap const& map, std::byte const* base, std::int64_t from, std::int
 void unpack(Typemap const& map, std::byte* base, std::int64_t from, std::int64_t bytes, std::byte const* packed);
 
 /// A file view: `tile` repeated for ever, `extent` bytes apart, from `displacement` on.
-struct View {
+struct TiledView {
     std::int64_t displacement = 0;
     std::int64_t extent = 1;
     Typemap tile = Typemap::block(1);
@@ -94,7 +94,7 @@ struct Access {
 };
 /// Fails (Errc::unsupported, with a short reason) where the view names bytes in an order or with overlaps that layouts
 /// cannot have, or offsets outside 0 to 2^63.
-core::Result<Access> access_of(View const& view, std::int64_t from, std::int64_t bytes);
+core::Result<Access> access_of(TiledView const& view, std::int64_t from, std::int64_t bytes);
 
 /// The access as a variable, with its bytes packed in data order. Kept as structure: memory in proportion to the
 /// datatype, not to the number of tiles. Where several loops follow each other, those of up to `expanded` blocks in all

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <tapioca/pattern.hpp>
@@ -12,6 +14,9 @@
 #include "pattern/layout.hpp"
 
 namespace tapioca::pattern {
+
+/// What messages call a variable.
+std::string called(std::size_t number, std::string_view name);
 
 /// Layouts are applied in their order: where a rank's own extents overlap, they are spread over
 /// several layouts so that each is free of overlap and the later extent comes later.
@@ -22,12 +27,15 @@ public:
         : layouts_(std::move(layouts)), bytes_(static_cast<std::uint64_t>(bytes))
     {
     }
-    /// `number` is the variable's number, for messages. A bad value makes a variable without data
+    /// `number` is the variable's number, for messages, as is the name. A bad value makes a variable without data
     /// whose status() tells what is wrong.
-    static Variable from_extents(std::size_t number, std::span<Extent const> extents);
-    static Variable from_subarray(std::size_t number, Subarray const& array);
+    static Variable from_extents(std::size_t number, std::span<Extent const> extents, std::string_view name = {});
+    static Variable from_subarray(std::size_t number, Subarray const& array, std::string_view name = {});
     static Variable failed(core::Status status) { return Variable(std::move(status)); }
 
+    /// As messages have it: "variable 2", or "variable 2 'velocity'" if it has a name.
+    [[nodiscard]] std::string called(std::size_t number) const { return pattern::called(number, name()); }
+    [[nodiscard]] std::string_view name() const { return name_ ? std::string_view(*name_) : std::string_view(); }
     [[nodiscard]] core::Status const& status() const { return status_; }
     [[nodiscard]] std::vector<Layout> const& layouts() const { return layouts_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -39,8 +47,14 @@ public:
 
 private:
     explicit Variable(core::Status status) : status_(std::move(status)) {}
+    Variable named(std::string_view name) &&
+    {
+        if (!name.empty()) name_ = std::make_shared<std::string const>(name);
+        return std::move(*this);
+    }
 
     core::Status status_;
+    std::shared_ptr<std::string const> name_;  ///< none: it has no name
     std::vector<Layout> layouts_;
     std::uint64_t bytes_ = 0;
     bool layered_ = false;

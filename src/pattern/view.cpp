@@ -1,19 +1,19 @@
 // File views to variables: an access is a head, a body of whole tiles and a tail; loops stay loops.
 #include <algorithm>
 
-#include "pattern/node.hpp"
+#include "pattern/type_node.hpp"
 
 namespace tapioca::pattern {
 
 namespace {
 
-using Node = Typemap::Node;
-using Handle = Node::Handle;
+using TypeNode = Typemap::TypeNode;
+using Pointer = TypeNode::Pointer;
 __extension__ typedef __int128 Wide;  // offsets that may pass 2^63
 
 }  // namespace
 
-std::int64_t View::offset_of(std::int64_t position) const
+std::int64_t TiledView::offset_of(std::int64_t position) const
 {
     auto const bytes = tile.bytes();
     return displacement + position / bytes * extent + tile.origin() + tile.root()->offset_of(position % bytes);
@@ -28,7 +28,7 @@ std::int64_t Shape::pieces() const
     return static_cast<std::int64_t>(std::clamp<Wide>(all, 1, bytes));
 }
 
-core::Result<Access> access_of(View const& view, std::int64_t from, std::int64_t bytes)
+core::Result<Access> access_of(TiledView const& view, std::int64_t from, std::int64_t bytes)
 {
     if (bytes == 0) return Access{};
     auto const unsupported = [](char const* why) { return core::fail(Errc::unsupported, why); };
@@ -68,13 +68,13 @@ core::Result<Access> access_of(View const& view, std::int64_t from, std::int64_t
 namespace {
 
 using Dimensions = std::vector<Layout::Dimension>;
-using Entries = std::vector<Layout::Entry>;
+using Entries = std::vector<Layout::ListItem>;
 
 /// A whole node, `count` times; or blocks.
-struct Piece {
+struct Repeated {
     std::int64_t offset = 0;
     std::int64_t buffer = 0;
-    Handle node = {};
+    Pointer node = {};
     std::int64_t count = 1;
     std::int64_t step = 0;
     Entries entries = {};
@@ -93,9 +93,9 @@ struct Piece {
 /// Cuts data bytes off nodes, in their order. Byte `from` of a node that lies at `offset` goes to `buffer`.
 class Cutter {
 public:
-    std::vector<Piece> pieces;
+    std::vector<Repeated> pieces;
 
-    void cut(Handle const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t buffer)
+    void cut(Pointer const& node, std::int64_t offset, std::int64_t from, std::int64_t to, std::int64_t buffer)
     {
         if (from == 0 && to == node->bytes) {
             pieces.push_back({offset, buffer, node});
@@ -121,7 +121,7 @@ public:
     }
 
     /// Of `body` repeated for ever.
-    void cut_turns(Handle const& body, std::int64_t step, std::int64_t offset, std::int64_t from, std::int64_t to,
+    void cut_turns(Pointer const& body, std::int64_t step, std::int64_t offset, std::int64_t from, std::int64_t to,
                    std::int64_t buffer)
     {
         auto const size = body->bytes;
@@ -146,7 +146,7 @@ public:
     explicit Arranger(std::int64_t expanded) : expanded_(expanded) {}
     std::vector<Layout> layouts;
 
-    void arrange(std::vector<Piece> const& pieces, Dimensions const& dimensions)
+    void arrange(std::vector<Repeated> const& pieces, Dimensions const& dimensions)
     {
         if (pieces.size() == 1 && pieces[0].node) return place(pieces[0], dimensions);
         Entries entries;
@@ -165,14 +165,14 @@ private:
     static constexpr std::size_t many_pieces = 64;  ///< more layouts than these cost more than their expansion
     static constexpr std::int64_t most_expanded = std::int64_t{1} << 22;
 
-    void place(Piece const& piece, Dimensions dimensions)
+    void place(Repeated const& piece, Dimensions dimensions)
     {
         auto const* node = piece.node.get();
         if (piece.count > 1) dimensions.push_back({piece.count, piece.step, node->bytes});
         for (; node->count > 0; node = node->body.get())
             dimensions.push_back({node->count, node->step, node->body->bytes});
         if (node->children.empty()) return add({piece.offset, piece.buffer, std::move(dimensions), node->entries});
-        std::vector<Piece> pieces;
+        std::vector<Repeated> pieces;
         for (auto const& child : node->children)
             pieces.push_back({piece.offset + child.offset, piece.buffer + child.data, child.node});
         arrange(pieces, dimensions);

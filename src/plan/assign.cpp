@@ -1,5 +1,5 @@
-// The best bids become seats: each partition where it is cheapest, then moves and short chains of moves as long as they
-// make the whole cheaper.
+// The best bids become places: each partition where it is cheapest, then moves and short chains of moves as long as
+// they make the whole cheaper.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -11,8 +11,8 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
+#include "plan/gateway_relief.hpp"
 #include "plan/prices.hpp"
-#include "plan/relief.hpp"
 
 namespace tapioca::plan {
 
@@ -56,12 +56,12 @@ public:
         }
     }
 
-    std::vector<Seat> run()
+    std::vector<AggregatorPlace> run()
     {
         for (auto const p : by_regret()) sit(p, cheapest(p));
         for (int pass = 0; pass < most_passes && improve(); ++pass) {}
         spread();
-        return seats();
+        return aggregator_places();
     }
 
 private:
@@ -190,17 +190,19 @@ private:
             }
     }
 
-    [[nodiscard]] std::vector<Seat> seats() const
+    [[nodiscard]] std::vector<AggregatorPlace> aggregator_places() const
     {
-        std::vector<Seat> result(taken_.size());
+        std::vector<AggregatorPlace> result(taken_.size());
         for (int node = 0; node < static_cast<int>(guests_.size()); ++node)
             for (auto const& place : prices_.places(node, guests_[index(node)])) {
                 auto const& bid = taken_[place.partition];
-                auto& seat = result[place.partition];
-                seat = prices_.tight(node) ? Seat{node, place.tier, place.score, place.cost, {}}
-                                           : Seat{node, index(bid.tier), bid.score, bid.cost, {}};
+                auto& aggregator_place = result[place.partition];
+                aggregator_place = prices_.tight(node)
+                                       ? AggregatorPlace{node, place.tier, place.score, place.cost, {}}
+                                       : AggregatorPlace{node, index(bid.tier), bid.score, bid.cost, {}};
                 for (auto const& other : lists_[place.partition])
-                    if (other.node != node && seat.rivals.size() < rivals_shown) seat.rivals.push_back(other);
+                    if (other.node != node && aggregator_place.rivals.size() < rivals_shown)
+                        aggregator_place.rivals.push_back(other);
             }
         return result;
     }
@@ -255,7 +257,7 @@ std::string tiers_and_room(Election const& election)
 
 }  // namespace
 
-core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bids)
+core::Result<std::vector<AggregatorPlace>> assign(Election const& election, Bids const& bids)
 {
     std::size_t fit = 0;
     for (std::size_t node = 0; node < election.where.size(); ++node)
@@ -279,37 +281,40 @@ core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bid
     return Assignment(election, bids).run();
 }
 
-std::vector<std::string> notes_on(Election const& election, std::vector<Seat> const& seats)
+std::vector<std::string> notes_on(Election const& election, std::vector<AggregatorPlace> const& aggregator_places)
 {
     auto const model = election.costs();
     auto const& tiers = election.machine->tiers;
-    for (std::size_t p = 0; p < seats.size(); ++p) {
-        auto const& seat = seats[p];
+    for (std::size_t p = 0; p < aggregator_places.size(); ++p) {
+        auto const& aggregator_place = aggregator_places[p];
         if (tiers.size() == 1 || election.pinned) break;
         auto const sources = election.sources(p);
         auto const rounds = election.partitions[p].rounds;
         for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
-            auto const free = election.free_on(seat.node, tier);
-            if (tier == seat.tier || election.pinned || free == 0 || tiers[tier].persistency < election.persistency)
+            auto const free = election.free_on(aggregator_place.node, tier);
+            if (tier == aggregator_place.tier || election.pinned || free == 0 ||
+                tiers[tier].persistency < election.persistency)
                 continue;
-            if (model.cost(sources, election.where[index(seat.node)], tier, rounds).total_s >= seat.cost.total_s)
+            if (model.cost(sources, election.where[index(aggregator_place.node)], tier, rounds).total_s >=
+                aggregator_place.cost.total_s)
                 continue;
-            auto const fit = election.fit_on(seat.node, tier);
+            auto const fit = election.fit_on(aggregator_place.node, tier);
             return {fmt::format("{} would be faster, but {}: {} instead", tiers[tier].name,
                                 fit == 0
                                     ? fmt::format("has {} free of the {} that an aggregator takes",
                                                   core::format_bytes(free), core::format_bytes(election.needed_bytes))
                                     : fmt::format("has room for {} only", fit),
-                                tiers[seat.tier].name)};
+                                tiers[aggregator_place.tier].name)};
         }
     }
     return {};
 }
 
-double total_score(Election const& election, std::vector<Seat> const& seats)
+double total_score(Election const& election, std::vector<AggregatorPlace> const& aggregator_places)
 {
     std::vector<std::vector<double>> nodes(election.where.size());
-    for (auto const& seat : seats) nodes[index(seat.node)].push_back(seat.score);
+    for (auto const& aggregator_place : aggregator_places)
+        nodes[index(aggregator_place.node)].push_back(aggregator_place.score);
     double total = 0;
     for (auto& scores : nodes) {
         std::sort(scores.begin(), scores.end(), std::greater<>());

@@ -119,7 +119,7 @@ int Election::fit_on(int node) const
 {
     std::uint64_t fit = 0;
     for (std::size_t t = 0; t < machine->tiers.size(); ++t) fit += fit_on(node, t);
-    return static_cast<int>(std::min<std::uint64_t>(fit, static_cast<std::uint64_t>(seats[index(node)])));
+    return static_cast<int>(std::min<std::uint64_t>(fit, static_cast<std::uint64_t>(aggregator_places[index(node)])));
 }
 
 std::size_t bids_kept(Election const& election)

@@ -10,8 +10,8 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
-#include "plan/across.hpp"
 #include "plan/memory.hpp"
+#include "plan/predict_across_nodes.hpp"
 
 namespace tapioca::plan {
 
@@ -46,7 +46,7 @@ void choose_senders(Route& route, Nodes const& nodes)
     }
 }
 
-void choose_feeds(Network& network, std::vector<Weight> const& weights)
+void choose_feeds(NetworkRoute& network, std::vector<Weight> const& weights)
 {
     for (auto const& weight : weights) network.feeds.push_back({weight.node, weight.begin, weight.end});
     std::sort(network.feeds.begin(), network.feeds.end(),
@@ -65,7 +65,7 @@ void choose_feeds(Network& network, std::vector<Weight> const& weights)
     network.feeds.shrink_to_fit();
 }
 
-void count_crossing(Network& network, std::vector<Weight> const& weights, std::size_t nodes)
+void count_crossing(NetworkRoute& network, std::vector<Weight> const& weights, std::size_t nodes)
 {
     std::vector<std::uint64_t> in(nodes, 0);
     std::vector<std::uint64_t> out(nodes, 0);
@@ -119,7 +119,7 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
     auto& network = route.network;
     auto const partitions = route.cuts.size() - 1;
     network.transport = job.options.transport.value_or("p2p") == "rma" ? Transport::rma : Transport::p2p;
-    for (auto const& seat : route.seats) network.homes.push_back(seat.node);
+    for (auto const& aggregator_place : route.aggregator_places) network.homes.push_back(aggregator_place.node);
     route.ranks = choose_ranks(network.homes, nodes);
     choose_feeds(network, weights);
     choose_senders(route, nodes);
@@ -181,7 +181,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     if (auto const& wish = job.options.persistency) election.persistency = machine::persistency_named(*wish).value();
     election.model = model_of(job);
     election.strategy = &strategy_of(job);
-    for (auto const& ranks : nodes) election.seats.push_back(static_cast<int>(ranks.size()));
+    for (auto const& ranks : nodes) election.aggregator_places.push_back(static_cast<int>(ranks.size()));
 
     auto const each = route.memory_per_aggregator();
     if (job.nodes > 1) {
@@ -218,10 +218,10 @@ core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector
 {
     auto const election = election_of(job, route, nodes, weights);
     if (!election) return tl::unexpected(election.error());
-    auto seats = assign(*election, census.poll(*election));
-    if (!seats) return tl::unexpected(seats.error());
-    route.seats = std::move(*seats);
-    auto const notes = notes_on(*election, route.seats);
+    auto aggregator_places = assign(*election, census.poll(*election));
+    if (!aggregator_places) return tl::unexpected(aggregator_places.error());
+    route.aggregator_places = std::move(*aggregator_places);
+    auto const notes = notes_on(*election, route.aggregator_places);
     route.notes.insert(route.notes.end(), notes.begin(), notes.end());
     return {};
 }
@@ -235,7 +235,7 @@ void reconsider(Job const& job, Route& route)
 {
     if (model_of(job) != Model::pipelined) return;  // the papers' costs rank places, and are no times
     double busy = 0;
-    for (auto const& seat : route.seats) busy += seat.cost.total_s;
+    for (auto const& aggregator_place : route.aggregator_places) busy += aggregator_place.cost.total_s;
     route.aggregated_s = std::max(route.aggregated_s, busy);
     bool const open = job.options.direct.value_or(Direct::automatic) == Direct::automatic;
     if (!open || route.direct_s >= route.aggregated_s) return;
@@ -252,7 +252,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
     auto const& job = plan.job;
     std::vector<Weight> weights;
     std::vector<std::int64_t> weighed;
-    std::vector<Seat> seats;
+    std::vector<AggregatorPlace> aggregator_places;
     std::uint64_t room = 0;  // that each of them has
     for (auto* const route : {&plan.write, &plan.read}) {
         if (!wants_election(job, *route)) continue;
@@ -264,15 +264,16 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
         if (job.nodes > 1 && !same_cuts) weights = census.weigh(route->cuts);
         weighed = route->cuts;
         // Those who wrote a part also read it, if there is room: it is in their caches.
-        if (same_cuts && !seats.empty() && route->memory_per_aggregator() <= room)
-            route->seats = seats;
+        if (same_cuts && !aggregator_places.empty() && route->memory_per_aggregator() <= room)
+            route->aggregator_places = aggregator_places;
         else
             route->feasible = elect(job, *route, nodes, weights, census);
         if (route->feasible) {
-            seats = route->seats;
+            aggregator_places = route->aggregator_places;
             room = route->memory_per_aggregator();
-            for (auto const& seat : route->seats)
-                route->areas.push_back(machine::is_ordinary(job.machine->tiers[seat.tier]) ? 0 : seat.tier + 1);
+            for (auto const& aggregator_place : route->aggregator_places)
+                route->areas.push_back(
+                    machine::is_ordinary(job.machine->tiers[aggregator_place.tier]) ? 0 : aggregator_place.tier + 1);
             bool const reading = route == &plan.read;
             auto const other = reading && plan.write.networked() ? plan::taken(job, plan.write, nodes, false) : Taken();
             if (job.nodes > 1)

@@ -22,7 +22,7 @@ struct Election {
     machine::Machine const* machine = nullptr;
     std::vector<int> where;                              ///< the machine's node of each of the job's nodes
     std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per job node, or one for all: per tier; 0: none there
-    std::vector<int> seats;                              ///< aggregators that each of the job's nodes may take
+    std::vector<int> aggregator_places;                  ///< aggregators that each of the job's nodes may take
     struct Partition {
         std::vector<machine::Source> sources;  ///< by the machine's nodes, each once; empty: as the weights say
         double bytes = 0;
@@ -78,7 +78,7 @@ Bids all_bids(Election const& election);
 void merge(std::span<Bid> kept, std::span<Bid const> others);
 
 /// Where a partition's aggregator sits, and who else was considered.
-struct Seat {
+struct AggregatorPlace {
     int node = 0;
     std::size_t tier = 0;
     double score = 0;
@@ -87,12 +87,12 @@ struct Seat {
 };
 
 /// Fails if the buffers fit nowhere, with the sizes.
-core::Result<std::vector<Seat>> assign(Election const& election, Bids const& bids);
+core::Result<std::vector<AggregatorPlace>> assign(Election const& election, Bids const& bids);
 
-/// What to say of seats on another tier than the fastest because that has no room.
-std::vector<std::string> notes_on(Election const& election, std::vector<Seat> const& seats);
+/// What to say of aggregators on another tier than the fastest because that has no room.
+std::vector<std::string> notes_on(Election const& election, std::vector<AggregatorPlace> const& aggregator_places);
 
 /// What assign() makes small: every aggregator's score, with its node's surcharges.
-double total_score(Election const& election, std::vector<Seat> const& seats);
+double total_score(Election const& election, std::vector<AggregatorPlace> const& aggregator_places);
 
 }  // namespace tapioca::plan

@@ -21,7 +21,7 @@ std::string short_list(std::vector<int> const& values)
     return fmt::format("{}, ... {}", fmt::join(head, ", "), values.back());
 }
 
-std::string describe(Network const& network)
+std::string describe(NetworkRoute const& network)
 {
     return fmt::format("        {} of the data cross nodes by {}, at most {} into one and {} out of one\n",
                        core::format_bytes(network.crossing_bytes),
@@ -49,14 +49,14 @@ std::string place(Job const& job, int node, std::size_t tier)
 
 std::string describe_seats(Job const& job, Route const& route)
 {
-    if (route.seats.empty()) return "";
+    if (route.aggregator_places.empty()) return "";
     double c1 = 0;
     double c2 = 0;
     double most = 0;
-    for (auto const& seat : route.seats) {
-        c1 = std::max(c1, seat.cost.c1_s);
-        c2 = std::max(c2, seat.cost.c2_s);
-        most = std::max(most, seat.cost.total_s);
+    for (auto const& aggregator_place : route.aggregator_places) {
+        c1 = std::max(c1, aggregator_place.cost.c1_s);
+        c2 = std::max(c2, aggregator_place.cost.c2_s);
+        most = std::max(most, aggregator_place.cost.total_s);
     }
     return fmt::format(
         "        placed by {} with model {} on {}: C1 up to {:.3f} ms, C2 up to {:.3f} ms, cost up to "
@@ -101,8 +101,8 @@ std::string describe(char const* verb, Job const& job, Route const& route, Route
         if (told) text += "        partitions and places as above\n";
         for (std::size_t i = 0; !told && i < rounds.partitions.size() && i < 16; ++i) {
             auto const& p = rounds.partitions[i];
-            auto const where = i < route.seats.size() && job.machine
-                                   ? ", " + place(job, route.seats[i].node, route.seats[i].tier)
+            auto const where = i < route.aggregator_places.size() && job.machine
+                                   ? ", " + place(job, route.aggregator_places[i].node, route.aggregator_places[i].tier)
                                    : std::string();
             text += fmt::format("        partition {}: bytes {} to {}, {} round{}{}\n", i, p.begin, p.end, p.rounds,
                                 p.rounds == 1 ? "" : "s", where);
@@ -128,10 +128,11 @@ std::string describe(char const* verb, Job const& job, Route const& route, Route
 
 std::vector<std::string> Route::tiers(Job const& job) const
 {
-    if (seats.empty() || !job.machine) return {machine::ordinary_memory().name};
+    if (aggregator_places.empty() || !job.machine) return {machine::ordinary_memory().name};
     std::vector<std::pair<int, std::size_t>> count;
     for (std::size_t tier = 0; tier < job.machine->tiers.size(); ++tier)
-        count.emplace_back(-std::count_if(seats.begin(), seats.end(), [&](auto const& s) { return s.tier == tier; }),
+        count.emplace_back(-std::count_if(aggregator_places.begin(), aggregator_places.end(),
+                                          [&](auto const& s) { return s.tier == tier; }),
                            tier);
     std::sort(count.begin(), count.end());
     std::vector<std::string> names;
@@ -164,19 +165,19 @@ std::string explain_places(Plan const& plan)
     std::string text;
     auto const& job = plan.job;
     for (auto const& [verb, route] : {std::pair("write", &plan.write), std::pair("read", &plan.read)}) {
-        if (route->way == Way::direct || route->seats.empty()) continue;
+        if (route->way == Way::direct || route->aggregator_places.empty()) continue;
         if (route == &plan.read && plan.write.way == Way::aggregated && route->cuts == plan.write.cuts) {
             text += "read: the same places\n";
             continue;
         }
         text += fmt::format("{}: {:>9}  {:>6}  {:<8}  {:>10}  {:>10}  {:>10}  {}\n", verb, "partition", "node", "tier",
                             "C1 ms", "C2 ms", "cost ms", "next best: node, tier, cost ms");
-        for (std::size_t p = 0; p < route->seats.size(); ++p) {
-            auto const& seat = route->seats[p];
-            text += fmt::format("{:>16}  {:>6}  {:<8}  {:>10.3f}  {:>10.3f}  {:>10.3f}  ", p, seat.node,
-                                job.machine->tiers[seat.tier].name, seat.cost.c1_s * 1e3, seat.cost.c2_s * 1e3,
-                                seat.cost.total_s * 1e3);
-            for (auto const& bid : seat.rivals)
+        for (std::size_t p = 0; p < route->aggregator_places.size(); ++p) {
+            auto const& aggregator_place = route->aggregator_places[p];
+            text += fmt::format("{:>16}  {:>6}  {:<8}  {:>10.3f}  {:>10.3f}  {:>10.3f}  ", p, aggregator_place.node,
+                                job.machine->tiers[aggregator_place.tier].name, aggregator_place.cost.c1_s * 1e3,
+                                aggregator_place.cost.c2_s * 1e3, aggregator_place.cost.total_s * 1e3);
+            for (auto const& bid : aggregator_place.rivals)
                 text += fmt::format("{} {} {:.3f}; ", bid.node, job.machine->tiers[core::index(bid.tier)].name,
                                     bid.cost.total_s * 1e3);
             while (text.back() == ' ' || text.back() == ';') text.pop_back();

@@ -9,13 +9,20 @@ namespace tapioca::plan {
 namespace {
 
 constexpr int runs_to_judge = 3;       // the first makes memory and faults pages; the least of the others counts
+constexpr int runs_to_defend = 2;      // of the kept way, before one that seems to be faster replaces it
 constexpr double right_within = 1.25;  // a prediction that is not off by more is believed
 constexpr double gain = 0.95;          // what a way must take, at most, of the time of the one it is to replace
 constexpr double hopeless = 3;         // so much slower, one run is enough
 constexpr double changed = 2;          // so much slower than in an earlier job, what was learnt no longer holds
-constexpr double far_off = 4;          // nobody tries what is predicted to take so much longer than what was measured
-constexpr double credit_runs = 2;      // that trying may cost in the beginning
+constexpr double far_off = 4;  // nobody tries what is predicted to take so much longer than the chosen way was and did
+constexpr double comes_near = 1.25;       // of the chosen way's prediction: may well be faster, though that was right
+constexpr double credit_runs = 2;         // that trying may cost in the beginning, where the prediction was off,
+constexpr double near_credit_runs = 1;    // and where it was right
 constexpr double part_for_trying = 0.05;  // of all the time, after that
+constexpr double planning_s = 2e-4;       // to make another way's plan,
+constexpr double making_s = 3e-4;         // and its memory, in its first run,
+constexpr double most_making_s = 3e-3;    // at most
+constexpr double too_short_s = 6e-5;      // what takes no longer is not worth another plan
 
 }  // namespace
 
@@ -24,13 +31,13 @@ Learner::Learner(Alternative chosen, std::vector<Alternative> const& others, Lea
 {
     trials_.push_back({chosen});
     for (auto const& other : others)
-        if (other.name() != chosen.name()) trials_.push_back({other});
+        if (!other.same_as(chosen)) trials_.push_back({other});
     settled_ = learning == Learning::off || trials_.size() < 2;
 }
 
 bool Learner::listens() const
 {
-    return !settled_ && !in_turns_ && trials_[current_].runs < runs_to_judge;
+    return !settled_ && !in_turns_ && (rival_ || trials_[current_].runs < runs_to_judge);
 }
 
 /// Whether the planner's own choice took another time than was predicted.
@@ -44,16 +51,26 @@ bool Learner::off() const
 bool Learner::worth_trying(Trial const& trial) const
 {
     if (trial.runs > 0 || !trial.verdict.empty()) return false;
+    if (kept().seconds.value_or(0) < too_short_s) return false;
     if (trial.way.is_left()) return true;  // nobody can predict what the MPI library takes
-    return off() && trial.way.seconds < far_off * kept().seconds.value_or(0);
+    if (predicted_near(trial)) return true;
+    auto const chosen_s = std::max(kept().seconds.value_or(0), trials_.front().way.seconds);
+    return off() && trial.way.seconds < far_off * chosen_s;
 }
 
-/// If it takes twice the time that the kept way does, three times.
+bool Learner::predicted_near(Trial const& trial) const
+{
+    return !trial.way.is_left() && trial.way.seconds < comes_near * trials_.front().way.seconds;
+}
+
+/// If it is as slow as can be feared: three runs of what is predicted to come near, or one that takes three times as
+/// long as the kept way does.
 bool Learner::affordable(Trial const& trial) const
 {
     auto const kept_s = kept().seconds.value_or(0);
-    auto const credit = trial.way.is_left() ? 0.0 : credit_runs * kept_s;
-    return lost_s_ + 2 * kept_s <= credit + part_for_trying * spent_s_;
+    auto const cost = predicted_near(trial) ? runs_to_judge * (comes_near - 1) * kept_s : 2 * kept_s;
+    auto const credit = trial.way.is_left() ? 0 : off() ? credit_runs : near_credit_runs;
+    return lost_s_ + planning_s + making_s + cost <= credit * kept_s + part_for_trying * spent_s_;
 }
 
 void Learner::ran(std::optional<double> seconds)
@@ -64,28 +81,43 @@ void Learner::ran(std::optional<double> seconds)
     if (in_turns_) return take_turns();
     auto const kept_s = kept().seconds;
     spent_s_ += kept_s.value_or(seconds.value_or(0));
-    if (!seconds) return go_on();
+    if (!seconds) return rival_ ? decide() : go_on();
     if (trial.runs > 1) trial.seconds = std::min(*seconds, trial.seconds.value_or(*seconds));
-    if (current_ == kept_) return go_on();
+    if (current_ == kept_) return rival_ ? decide() : go_on();
     lost_s_ += std::max(0.0, *seconds - kept_s.value_or(*seconds));
     judge(*seconds);
 }
 
-/// The way that is being tried, and whose last run took so long: go on, keep it, or go back.
+/// The way that is being tried, and whose last run took so long: go on, or go back, for good or to compare.
 void Learner::judge(double last_s)
 {
     auto& trial = trials_[current_];
     auto const kept_s = kept().seconds.value_or(0);
-    bool const given_up = trial.runs == 1 ? last_s > hopeless * kept_s : *trial.seconds > kept_s;
+    bool const given_up =
+        trial.runs == 1 ? last_s > hopeless * kept_s + most_making_s : *trial.seconds > comes_near * kept_s;
     if (trial.runs < runs_to_judge && !given_up) return;
     if (trial.seconds && *trial.seconds < gain * kept_s) {
-        trials_[kept_].verdict = fmt::format("slower than {}", trial.way.name());
-        trial.verdict = "faster";
-        kept_ = current_;
-    } else {
-        trial.verdict = "not faster";
+        rival_ = current_;
+        current_ = kept_;
+        defended_ = 0;
+        return;
     }
-    current_ = kept_;
+    trial.verdict = "not faster";
+    go_on();
+}
+
+/// The kept way has run again after its rival: what is slow for a while is not replaced for that.
+void Learner::decide()
+{
+    if (++defended_ < runs_to_defend) return;
+    auto& rival = trials_[*rival_];
+    bool const faster = *rival.seconds < gain * kept().seconds.value_or(0);
+    rival.verdict = faster ? "faster" : "not faster";
+    if (faster) {
+        trials_[kept_].verdict = fmt::format("slower than {}", rival.way.name());
+        kept_ = *rival_;
+    }
+    rival_.reset();
     go_on();
 }
 
@@ -104,11 +136,15 @@ void Learner::go_on()
         open = true;
         if (!affordable(trials_[i])) continue;
         current_ = i;
+        lost_s_ += planning_s;
         return;
     }
     if (open) return;
     settled_ = true;
-    if (kept().verdict.empty()) trials_[kept_].verdict = off() ? "the fastest of those tried" : "as predicted";
+    if (!kept().verdict.empty()) return;
+    bool const tried =
+        std::any_of(trials_.begin() + 1, trials_.end(), [](auto const& trial) { return trial.runs > 0; });
+    trials_[kept_].verdict = tried || off() ? "the fastest of those tried" : "as predicted";
 }
 
 /// The next one that was not refused.
@@ -123,16 +159,22 @@ void Learner::refused(std::string const& why)
     trials_[current_].verdict = why.empty() ? "not possible" : why;
     if (in_turns_) return take_turns();
     if (current_ == kept_) kept_ = 0;
+    rival_.reset();
     go_on();
 }
 
-void Learner::prefer(int aggregators, double seconds)
+void Learner::prefer(Alternative const& way)
 {
-    auto const at = std::find_if(trials_.begin(), trials_.end(),
-                                 [&](Trial const& trial) { return trial.way.aggregators == aggregators; });
-    if (settled_ || in_turns_ || at == trials_.end()) return;
+    auto const has = [&](auto const& is_it) { return std::find_if(trials_.begin(), trials_.end(), is_it); };
+    auto const so_many = has([&](Trial const& trial) { return trial.way.aggregators == way.aggregators; });
+    if (settled_ || in_turns_ || so_many == trials_.end()) return;
+    auto at = has([&](Trial const& trial) { return trial.way.same_as(way); });
+    if (at == trials_.end()) {
+        Alternative const known{way.aggregators, so_many->way.seconds, way.buffer_bytes};
+        at = trials_.insert(at, Trial{known});
+    }
     kept_ = current_ = static_cast<std::size_t>(at - trials_.begin());
-    expected_s_ = seconds;
+    expected_s_ = way.seconds;
 }
 
 /// The way of an earlier job is kept, or all begins anew.

@@ -1,6 +1,6 @@
 // Learner: which way a step that runs again takes. It begins with the way that is predicted to be the fastest, looks
-// how long that takes, and tries others where the prediction was off. A pure function of the seconds that it is told:
-// ranks that are told the same decide the same.
+// how long that takes, and tries others: those that are predicted to come near, and more where the prediction was off.
+// A pure function of the seconds that it is told: ranks that are told the same decide the same.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tapioca::plan {
 /// When other ways are tried.
 enum class Learning {
     off,
-    on,      ///< where a prediction was off
+    on,      ///< where that may pay
     always,  ///< in every run, in turns, whatever they take: for tests
 };
 
@@ -44,9 +44,9 @@ public:
     void ran(std::optional<double> seconds);
     /// The way that was to be taken cannot be.
     void refused(std::string const& why);
-    /// An earlier job has found the way with so many aggregators to be the fastest, in so many seconds: it is taken
-    /// and, unless it takes much longer now, kept. Nothing changes if this job cannot go that way.
-    void prefer(int aggregators, double seconds);
+    /// An earlier job has found this way to be the fastest, in so many seconds: it is taken and, unless it takes much
+    /// longer now, kept. Nothing changes if this job cannot have so many aggregators.
+    void prefer(Alternative const& way);
 
     /// No other way will be tried.
     [[nodiscard]] bool settled() const { return settled_; }
@@ -59,8 +59,10 @@ public:
 private:
     [[nodiscard]] bool off() const;
     [[nodiscard]] bool worth_trying(Trial const& trial) const;
+    [[nodiscard]] bool predicted_near(Trial const& trial) const;
     [[nodiscard]] bool affordable(Trial const& trial) const;
     void judge(double last_s);
+    void decide();
     void go_on();
     void compare_with_earlier();
     void take_turns();
@@ -68,6 +70,8 @@ private:
     std::vector<Trial> trials_;  ///< the planner's choice first
     std::size_t kept_ = 0;
     std::size_t current_ = 0;
+    std::optional<std::size_t> rival_;  ///< seems to be faster than the kept way, which runs again to be compared
+    int defended_ = 0;                  ///< runs of the kept way since then
     bool settled_ = true;
     bool in_turns_ = false;
     std::optional<double> expected_s_;  ///< of the kept way, by an earlier job

@@ -2,7 +2,7 @@
 
 namespace tapioca::plan {
 
-std::vector<int> Network::feeders(std::size_t partition) const
+std::vector<int> NetworkRoute::feeders(std::size_t partition) const
 {
     std::vector<int> nodes;
     for (auto const& feed : feeds)

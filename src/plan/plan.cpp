@@ -7,11 +7,11 @@
 
 #include "core/index.hpp"
 #include "core/units.hpp"
-#include "plan/across.hpp"
+#include "plan/aggregator_count.hpp"
 #include "plan/align.hpp"
 #include "plan/memory.hpp"
-#include "plan/number.hpp"
-#include "plan/predict.hpp"
+#include "plan/predict_across_nodes.hpp"
+#include "plan/predict_on_node.hpp"
 
 namespace tapioca::plan {
 
@@ -245,7 +245,7 @@ void Route::go_direct()
     ranks.clear();
     cuts.clear();
     network = {};
-    seats.clear();
+    aggregator_places.clear();
     areas.clear();
 }
 

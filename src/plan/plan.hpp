@@ -47,7 +47,7 @@ enum class Reason {
 enum class Transport { p2p, rma };
 
 /// How a route crosses nodes. Empty on one node.
-struct Network {
+struct NetworkRoute {
     /// A node that may have data in the partitions from `begin` to `end`, its own among them.
     struct Feed {
         int node;
@@ -105,8 +105,8 @@ struct Route {
     bool direct_allowed = true;    ///< on one node: pieces are not smaller than blocks or stripes
     std::vector<Candidate> parts;  ///< on several nodes: what the predicted time of the way taken is made of
     machine::Passage passage;      ///< likewise: what passes the gateways
-    Network network;
-    std::vector<Seat> seats;         ///< per partition: place and tier; empty: memory of the only node
+    NetworkRoute network;
+    std::vector<AggregatorPlace> aggregator_places;  ///< per partition: place and tier; empty: memory of the only node
     std::vector<std::size_t> areas;  ///< per partition: 0 for ordinary memory, else the tier, counted from 1; empty: 0
     std::vector<std::string> notes;  ///< where an option was adapted
     core::Status feasible;           ///< or why this direction cannot be carried out

@@ -24,12 +24,12 @@ Prices::Prices(Election const& election) : election_(election), model_(election.
     }
 }
 
-std::vector<Prices::Place> Prices::places(int node, std::vector<Guest> guests) const
+std::vector<Prices::PricedPlace> Prices::places(int node, std::vector<Guest> guests) const
 {
     std::sort(guests.begin(), guests.end(), [](auto const& a, auto const& b) {
         return std::pair(-a.score, a.partition) < std::pair(-b.score, b.partition);
     });
-    std::vector<Place> result;
+    std::vector<PricedPlace> result;
     result.reserve(guests.size());
     for (auto const& guest : guests) result.push_back({guest.partition, 0, guest.score, {}});
     if (!tight(node)) return result;

@@ -25,7 +25,7 @@ public:
     /// Aggregators that the node may take.
     [[nodiscard]] std::size_t room(int node) const { return room_[core::index(node)]; }
 
-    struct Place {
+    struct PricedPlace {
         std::size_t partition, tier;
         double score;
         Cost cost;
@@ -33,7 +33,7 @@ public:
     /// A tier may be full before all that the node may take have a place.
     [[nodiscard]] bool tight(int node) const { return tight_[core::index(node)]; }
     /// Where each guest comes to lie. `tier` and `cost` only if the node is tight().
-    [[nodiscard]] std::vector<Place> places(int node, std::vector<Guest> guests) const;
+    [[nodiscard]] std::vector<PricedPlace> places(int node, std::vector<Guest> guests) const;
     [[nodiscard]] double total(int node, std::vector<Guest> const& guests) const;
 
 private:

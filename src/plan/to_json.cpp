@@ -21,13 +21,13 @@ Json to_json(Job const& job, int node, std::size_t tier, Cost const& cost)
             {"cost_s", cost.total_s}};
 }
 
-Json to_json(Job const& job, std::vector<Seat> const& seats)
+Json to_json(Job const& job, std::vector<AggregatorPlace> const& aggregator_places)
 {
     auto list = Json::array();
-    for (auto const& seat : seats) {
-        auto one = to_json(job, seat.node, seat.tier, seat.cost);
+    for (auto const& aggregator_place : aggregator_places) {
+        auto one = to_json(job, aggregator_place.node, aggregator_place.tier, aggregator_place.cost);
         one["rivals"] = Json::array();
-        for (auto const& bid : seat.rivals)
+        for (auto const& bid : aggregator_place.rivals)
             one["rivals"].push_back(to_json(job, bid.node, static_cast<std::size_t>(bid.tier), bid.cost));
         list.push_back(std::move(one));
     }
@@ -39,7 +39,10 @@ Json to_json(std::vector<Alternative> const& alternatives)
 {
     auto list = Json::array();
     for (auto const& one : alternatives)
-        list.push_back({{"way", one.name()}, {"aggregators", one.aggregators}, {"seconds", one.seconds}});
+        list.push_back({{"way", one.name()},
+                        {"aggregators", one.aggregators},
+                        {"buffer_bytes", one.buffer_bytes},
+                        {"seconds", one.seconds}});
     return list;
 }
 
@@ -68,12 +71,12 @@ Json to_json(Job const& job, Route const& route, bool reading)
         json["gateways"] = {{"used", route.passage.used},
                             {"most_bytes", static_cast<std::uint64_t>(route.passage.most_bytes)},
                             {"most_block_bytes", static_cast<std::uint64_t>(route.passage.most_block_bytes)}};
-    if (job.nodes == 1) json["alternatives"] = to_json(alternatives(job, reading));
+    if (job.nodes == 1) json["alternatives"] = to_json(alternatives(job, route, reading));
     if (route.way == Way::aggregated) json["tiers"] = route.tiers(job);
-    if (route.way == Way::aggregated && !route.seats.empty()) {
+    if (route.way == Way::aggregated && !route.aggregator_places.empty()) {
         json["strategy"] = name(strategy_of(job));
         json["model"] = name(model_of(job));
-        json["places"] = to_json(job, route.seats);
+        json["places"] = to_json(job, route.aggregator_places);
     }
     if (route.networked())
         json["network"] = {{"nodes", job.nodes},

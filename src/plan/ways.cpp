@@ -5,8 +5,9 @@
 
 #include <fmt/core.h>
 
-#include "plan/across.hpp"
-#include "plan/predict.hpp"
+#include "core/units.hpp"
+#include "plan/predict_across_nodes.hpp"
+#include "plan/predict_on_node.hpp"
 
 namespace tapioca::plan {
 
@@ -14,13 +15,15 @@ std::string Alternative::name() const
 {
     if (aggregators == 0) return "direct";
     if (is_left()) return "left to the MPI library";
-    return fmt::format("{} aggregator{}", aggregators, aggregators == 1 ? "" : "s");
+    auto const number = fmt::format("{} aggregator{}", aggregators, aggregators == 1 ? "" : "s");
+    return buffer_bytes == 0 ? number : fmt::format("{}, {} KiB", number, buffer_bytes / core::KiB);
 }
 
 Options Alternative::apply(Options options) const
 {
     options.direct = aggregators == 0 ? Direct::always : Direct::never;
     if (aggregators > 0) options.nbaggr = options.nbaggr_read = aggregators;
+    if (buffer_bytes > 0) options.buffersize = buffer_bytes;
     return options;
 }
 
@@ -34,7 +37,23 @@ std::vector<int> numbers(Job const& job, int streams)
     return result;
 }
 
-std::vector<Alternative> alternatives(Job const& job, bool reading)
+namespace {
+
+/// Smaller and larger buffers: more overlap, and fewer rounds. Nobody predicts which is the better.
+void add_buffer_sizes(Job const& job, Route const& route, std::vector<Alternative>& ways)
+{
+    constexpr std::uint64_t factor = 4;
+    constexpr std::uint64_t least = 4 * core::KiB;
+    auto const taken = taken_by(route);
+    bool const chosen = std::any_of(ways.begin(), ways.end(), [&](auto const& way) { return way.same_as(taken); });
+    if (route.way == Way::direct || job.nodes > 1 || job.options.buffersize || !chosen) return;
+    for (auto const bytes : {route.round_bytes * factor, route.round_bytes / factor})
+        if (bytes >= least) ways.push_back({taken.aggregators, taken.seconds, bytes});
+}
+
+}  // namespace
+
+std::vector<Alternative> alternatives(Job const& job, Route const& route, bool reading)
 {
     auto const& options = job.options;
     auto const wish = options.direct.value_or(Direct::automatic);
@@ -52,6 +71,7 @@ std::vector<Alternative> alternatives(Job const& job, bool reading)
     auto const streams = reading ? job.storage.read_streams : job.storage.write_streams;
     if (wish != Direct::always && asked == nbaggr_auto && job.nodes == 1)
         for (int const count : numbers(job, streams)) result.push_back({count, seconds(count)});
+    add_buffer_sizes(job, route, result);
     std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.seconds < b.seconds; });
     return result;
 }

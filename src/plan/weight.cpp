@@ -22,7 +22,7 @@ std::uint64_t Weight::bytes_in(std::size_t partition) const
     return bytes / count + (partition - begin < bytes % count ? 1 : 0);
 }
 
-std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Weight> const& partitions, std::size_t nodes)
+std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Share> const& partitions, std::size_t nodes)
 {
     bool const exactly = nodes * partitions.size() <= few_weights;
     std::vector<Weight> weights;

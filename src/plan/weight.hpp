@@ -24,6 +24,6 @@ struct Weight {
 
 /// The weights of one of `nodes` nodes, by what it has in each partition. Where a list with one for every node and
 /// partition would be long, neighbours count as the same that differ by an eighth.
-std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Weight> const& partitions, std::size_t nodes);
+std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Share> const& partitions, std::size_t nodes);
 
 }  // namespace tapioca::plan

@@ -6,12 +6,12 @@
 
 namespace tapioca::report {
 
-void Account::Direction::add(engine::Transfer::Outcome const& run, double seconds)
+void Account::DirectionAccount::add(engine::Transfer::RunOutcome const& run, double seconds)
 {
     add({0, 0, run.overlapped_bytes, run.times, run.waiting, seconds});
 }
 
-void Account::Direction::add(Direction const& other)
+void Account::DirectionAccount::add(DirectionAccount const& other)
 {
     steps += other.steps;
     bytes += other.bytes;

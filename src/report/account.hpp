@@ -13,7 +13,7 @@
 namespace tapioca::report {
 
 struct Account {
-    struct Direction {
+    struct DirectionAccount {
         std::uint64_t steps = 0;
         std::uint64_t bytes = 0;       ///< of this rank's variables
         std::uint64_t overlapped = 0;  ///< drained between start() and wait()
@@ -22,13 +22,13 @@ struct Account {
         double inside = 0;  ///< start(), finish() and wait(), from call to return
 
         /// A run that took `seconds` from call to return. Steps and bytes are counted where the program's call is.
-        void add(engine::Transfer::Outcome const& run, double seconds);
-        void add(Direction const& other);
+        void add(engine::Transfer::RunOutcome const& run, double seconds);
+        void add(DirectionAccount const& other);
     };
     double planning = 0;
     std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
-    Direction write;
-    Direction read;
+    DirectionAccount write;
+    DirectionAccount read;
     std::vector<std::string> plans;  ///< JSON of each declared step
     std::uint64_t bookkeeping_bytes = 0;
     std::vector<std::pair<std::string, std::string>> more;  ///< what others add: a name, and JSON

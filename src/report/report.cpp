@@ -54,14 +54,14 @@ private:
 
 constexpr std::size_t per_direction = 9;
 
-void append(std::vector<double>& numbers, Account::Direction const& d)
+void append(std::vector<double>& numbers, Account::DirectionAccount const& d)
 {
     auto const number = [](std::uint64_t value) { return static_cast<double>(value); };
     numbers.insert(numbers.end(), {number(d.bytes), number(d.overlapped), d.times.copying, d.waiting, d.times.draining,
                                    number(d.times.bytes), number(d.times.rounds), number(d.times.calls), d.inside});
 }
 
-Json direction(Account::Direction const& mine, Columns const& all, std::size_t first)
+Json direction(Account::DirectionAccount const& mine, Columns const& all, std::size_t first)
 {
     return {{"steps", mine.steps},
             {"bytes", all.count(first)},

@@ -17,7 +17,7 @@
 
 #include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
-#include "target/identity.hpp"
+#include "target/file_identity.hpp"
 
 namespace tapioca::report {
 
@@ -41,10 +41,10 @@ std::string process_identity()
 
 /// Locks are on bytes far beyond the end of a report. A process holds `life` together with others for as long as it
 /// may add to the report, and `turn` alone while it does.
-enum class Part : std::int64_t { life = std::int64_t{1} << 60, turn };
+enum class LockedByte : std::int64_t { life = std::int64_t{1} << 60, turn };
 
 /// True unless somebody else has it. Where a file system has no locks, everybody gets them.
-bool lock(Descriptor const& file, Part part, short type, bool wait)
+bool lock(Descriptor const& file, LockedByte part, short type, bool wait)
 {
     struct flock range = {};
     range.l_type = type;
@@ -60,7 +60,7 @@ bool lock(Descriptor const& file, Part part, short type, bool wait)
 bool take_turn(Descriptor const& file)
 {
     for (int tries = 0; tries < 5000; ++tries) {
-        if (lock(file, Part::turn, F_WRLCK, false)) return true;
+        if (lock(file, LockedByte::turn, F_WRLCK, false)) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -128,7 +128,7 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
         }
         return {};
     }();
-    lock(file, Part::turn, F_UNLCK, false);
+    lock(file, LockedByte::turn, F_UNLCK, false);
     return status;
 }
 
@@ -153,7 +153,7 @@ core::Result<Known> create(std::string const& path, std::string const& account, 
     Known made;
     made.file = Descriptor(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!made.file) return core::fail_errno(errno, "writing " + temporary);
-    lock(made.file, Part::life, F_RDLCK, false);
+    lock(made.file, LockedByte::life, F_RDLCK, false);
     auto const text = fmt::format("{{\n  \"tapioca\": \"{}\",\n  \"process\": \"{}\",\n  \"files\": [\n{}{}",
                                   TAPIOCA_VERSION, process_identity(), indented(account), tail);
     auto status = core::write_all(made.file.get(), 0, std::as_bytes(std::span(text)), "the report");
@@ -193,8 +193,8 @@ core::Result<There> look(std::string const& path)
     auto const got = ::pread(file.get(), begin.data(), begin.size(), 0);
     if (got > 0 && begin.find("\"tapioca\"") == std::string::npos)
         return core::fail(Errc::io, path + ": is no report, and is left as it is");
-    there.alive = !lock(file, Part::life, F_WRLCK, false);
-    if (there.alive) lock(file, Part::life, F_RDLCK, true);
+    there.alive = !lock(file, LockedByte::life, F_WRLCK, false);
+    if (there.alive) lock(file, LockedByte::life, F_RDLCK, true);
     there.file = std::move(file);
     return there;
 }
@@ -220,7 +220,7 @@ Known* find(Reports& reports, std::string const& path)
         make_room(reports);
         known.file = Descriptor(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
         if (known.file && ::fstat(known.file.get(), &found) == 0 && is(found, known)) {
-            lock(known.file, Part::life, F_RDLCK, false);
+            lock(known.file, LockedByte::life, F_RDLCK, false);
             return &known;
         }
     }

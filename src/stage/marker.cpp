@@ -61,15 +61,15 @@ core::Status put_slot(Descriptor const& file, std::size_t number, Noted const& n
 
 }  // namespace
 
-std::string log_name(Mapping mapping, std::uint32_t number)
+std::string log_name(LogMapping mapping, std::uint32_t number)
 {
-    return fmt::format("{}{}", mapping == Mapping::process ? "rank" : "node", number);
+    return fmt::format("{}{}", mapping == LogMapping::process ? "rank" : "node", number);
 }
 
-std::vector<Place> Marker::logs_of(Node const& node) const
+std::vector<LogPlace> Marker::logs_of(NodeEntry const& node) const
 {
-    std::vector<Place> places;
-    if (mapping == Mapping::node)
+    std::vector<LogPlace> places;
+    if (mapping == LogMapping::node)
         places.push_back({node.directory, log_name(mapping, static_cast<std::uint32_t>(&node - nodes.data()))});
     else
         for (auto const rank : node.ranks) places.push_back({node.directory, log_name(mapping, rank)});
@@ -80,13 +80,13 @@ std::vector<Place> Marker::logs_of(Node const& node) const
     return places;
 }
 
-Place overflow_place(std::string const& target, std::uint32_t rank)
+LogPlace overflow_place(std::string const& target, std::uint32_t rank)
 {
     std::filesystem::path const path = resolved(target);
     return {path.parent_path().string(), fmt::format("{}.tapioca.rank{}", path.filename().string(), rank)};
 }
 
-Place unfinished_place(Place const& overflow)
+LogPlace unfinished_place(LogPlace const& overflow)
 {
     return {overflow.directory, overflow.name + ".new"};
 }
@@ -196,7 +196,7 @@ core::Result<HeldMarker> keep_held(Descriptor const& file)
 {
     struct stat found = {};
     if (::fstat(file.get(), &found) != 0) return core::fail_errno(errno, "the marker");
-    auto page = Mapped::of(file.get(), 0, marker_first_line.size(), false);
+    auto page = MappedFile::of(file.get(), 0, marker_first_line.size(), false);
     if (!page) return tl::unexpected(page.error());
     return HeldMarker{std::move(*page), found.st_ino};
 }

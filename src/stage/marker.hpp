@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stage/files.hpp"
+#include "stage/log_files.hpp"
 
 namespace tapioca::stage {
 
@@ -40,23 +40,23 @@ struct Noted {
 
 struct Marker {
     /// A node and its logs.
-    struct Node {
+    struct NodeEntry {
         std::string host;
         std::string directory;
         std::vector<std::uint32_t> ranks;
     };
-    Identity identity = {};
+    OpeningId identity = {};
     std::uint32_t ranks = 0;
-    Mapping mapping = Mapping::process;
+    LogMapping mapping = LogMapping::process;
     std::string tier;
     std::string target;
-    std::vector<Node> nodes;
+    std::vector<NodeEntry> nodes;
     std::uint64_t flushed = 0;  ///< all requests of this epoch and before are in the target
     Noted noted;                ///< State::nothing in a marker of version 1, which knows nothing of the file
     Noted others;               ///< State::nothing if nobody was let past it
 
     /// The pairs of files of a node; with those beside the target that are there.
-    [[nodiscard]] std::vector<Place> logs_of(Node const& node) const;
+    [[nodiscard]] std::vector<LogPlace> logs_of(NodeEntry const& node) const;
 };
 
 /// The target's path without links or dots, by which its marker is found.
@@ -77,7 +77,7 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable);
 core::Status note(Descriptor const& file, Noted const& noted, bool durable);
 /// Whoever holds a marker goes on holding it for as long as this is there, also when the descriptor is closed.
 struct HeldMarker {
-    Mapped page;
+    MappedFile page;
     std::uint64_t inode = 0;
 };
 core::Result<HeldMarker> keep_held(Descriptor const& file);
@@ -97,11 +97,11 @@ core::Status keep_marker_away(std::string const& target);
 std::optional<std::string> changed_by_others(Marker const& marker, FileFacts const& now, std::uint64_t touched_ns);
 
 /// Where a rank's log goes on when its tier is full: beside the target.
-Place overflow_place(std::string const& target, std::uint32_t rank);
+LogPlace overflow_place(std::string const& target, std::uint32_t rank);
 /// Where that log is made, until it is whole.
-Place unfinished_place(Place const& overflow);
+LogPlace unfinished_place(LogPlace const& overflow);
 
 /// The name of the pair of files of a rank or, where a node's ranks share one, of the node.
-std::string log_name(Mapping mapping, std::uint32_t number);
+std::string log_name(LogMapping mapping, std::uint32_t number);
 
 }  // namespace tapioca::stage

@@ -52,9 +52,9 @@ std::uint64_t epoch_in_1(std::string_view slot)
     return slot == slot_of_1(epoch) ? epoch : 0;
 }
 
-core::Result<Identity> identity_from(std::string const& hex)
+core::Result<OpeningId> identity_from(std::string const& hex)
 {
-    Identity identity = {};
+    OpeningId identity = {};
     if (hex.size() != 2 * identity.size()) return core::fail(Errc::io, "bad identity");
     for (std::size_t i = 0; i < identity.size(); ++i)
         identity[i] = static_cast<std::byte>(std::stoul(hex.substr(2 * i, 2), nullptr, 16));
@@ -104,7 +104,7 @@ try {
     for (auto const& node : marker.nodes) (void)Json{marker.tier, node.host, node.directory}.dump();
     auto json = Json{{"identity", to_hex(marker.identity)},
                      {"ranks", marker.ranks},
-                     {"mapping", marker.mapping == Mapping::node ? "node" : "process"},
+                     {"mapping", marker.mapping == LogMapping::node ? "node" : "process"},
                      {"tier", marker.tier},
                      {"target", marker.target},
                      {"nodes", Json::array()}};
@@ -130,7 +130,7 @@ try {
     marker.ranks = number_from(json.at("ranks"));
     auto const mapping = json.at("mapping").get<std::string>();
     if (mapping != "node" && mapping != "process") return core::fail(Errc::io, "bad mapping");
-    marker.mapping = mapping == "node" ? Mapping::node : Mapping::process;
+    marker.mapping = mapping == "node" ? LogMapping::node : LogMapping::process;
     marker.tier = json.at("tier").get<std::string>();
     (void)json.at("target").get<std::string>();  // for people: it may have another path on this host
     for (auto const& json_node : json.at("nodes")) {

@@ -59,13 +59,14 @@ void Merge::leave_out(pattern::Layout layout)
 void Merge::sort()
 {
     auto const before = [](auto const& a, auto const& b) { return a.offset < b.offset; };
-    std::sort(units_.begin(), units_.end(), [](Unit const& a, Unit const& b) {
+    std::sort(units_.begin(), units_.end(), [](LargeRequest const& a, LargeRequest const& b) {
         return std::pair(begin_of(a.layout), b.order) < std::pair(begin_of(b.layout), a.order);
     });
     // Of requests for the very same bytes, such as a program that writes one view again and again, the latest is left.
-    units_.erase(std::unique(units_.begin(), units_.end(),
-                             [](Unit const& a, Unit const& b) { return same_bytes(a.layout, b.layout); }),
-                 units_.end());
+    units_.erase(
+        std::unique(units_.begin(), units_.end(),
+                    [](LargeRequest const& a, LargeRequest const& b) { return same_bytes(a.layout, b.layout); }),
+        units_.end());
     if (std::is_sorted(flat_.begin(), flat_.end(), before)) return;
     if (by_place_) {
         std::sort(flat_.begin(), flat_.end(), before);
@@ -75,7 +76,7 @@ void Merge::sort()
     std::iota(index.begin(), index.end(), std::size_t{0});
     std::sort(index.begin(), index.end(),
               [&](std::size_t a, std::size_t b) { return flat_[a].offset < flat_[b].offset; });
-    std::vector<pattern::Layout::Entry> flat;
+    std::vector<pattern::Layout::ListItem> flat;
     std::vector<std::uint64_t> orders;
     flat.reserve(flat_.size());
     orders.reserve(flat_.size());
@@ -87,7 +88,7 @@ void Merge::sort()
     orders_ = std::move(orders);
 }
 
-void Merge::break_up(Unit const& unit, std::vector<Piece>& pieces) const
+void Merge::break_up(LargeRequest const& unit, std::vector<MergedPiece>& pieces) const
 {
     pattern::each_piece(unit.layout, [&](std::int64_t offset, std::int64_t length, std::int64_t buffer) {
         pieces.push_back({offset, length, buffer, unit.order, unit.left_out});
@@ -111,16 +112,18 @@ void Merge::emit(Merged& merged, std::int64_t offset, std::int64_t length, std::
 }
 
 /// Emits the pieces of a group, of which the latest win.
-void Merge::resolve(std::vector<Piece>& pieces, Merged& merged)
+void Merge::resolve(std::vector<MergedPiece>& pieces, Merged& merged)
 {
-    auto const by_offset = [](Piece const& a, Piece const& b) { return a.offset < b.offset; };
+    auto const by_offset = [](MergedPiece const& a, MergedPiece const& b) { return a.offset < b.offset; };
     std::sort(pieces.begin(), pieces.end(), by_offset);
-    bool const disjoint = std::adjacent_find(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) {
-                              return a.offset + a.length > b.offset;
-                          }) == pieces.end();
+    bool const disjoint =
+        std::adjacent_find(pieces.begin(), pieces.end(), [](MergedPiece const& a, MergedPiece const& b) {
+            return a.offset + a.length > b.offset;
+        }) == pieces.end();
     if (!disjoint) {
-        std::sort(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) { return a.order > b.order; });
-        std::vector<Piece> visible;
+        std::sort(pieces.begin(), pieces.end(),
+                  [](MergedPiece const& a, MergedPiece const& b) { return a.order > b.order; });
+        std::vector<MergedPiece> visible;
         Covered covered;
         for (auto const& piece : pieces)
             covered.take(piece.offset, piece.offset + piece.length, [&](std::int64_t begin, std::int64_t end) {
@@ -197,7 +200,7 @@ Merged Merge::finish()
             for (auto const& entry : layout.entries) merged.bytes += entry.length * layout.tiles();
             merged.layouts.push_back(std::move(layout));
         } else {
-            std::vector<Piece> pieces;
+            std::vector<MergedPiece> pieces;
             for (auto i = first_f; i < f; ++i)
                 pieces.push_back({flat_[i].offset, flat_[i].length, flat_[i].buffer,
                                   by_place_ ? static_cast<std::uint64_t>(flat_[i].buffer) : orders_[i], false});

@@ -37,12 +37,12 @@ public:
     Merged finish();
 
 private:
-    struct Unit {  ///< a request that is more than a piece
+    struct LargeRequest {  ///< a request that is more than a piece
         pattern::Layout layout;
         std::uint64_t order;
         bool left_out;
     };
-    struct Piece {
+    struct MergedPiece {
         std::int64_t offset;
         std::int64_t length;
         std::int64_t buffer;
@@ -52,16 +52,16 @@ private:
     void give_up_order_by_place();
     void sort();
     bool finish_disjoint(Merged& merged);
-    void break_up(Unit const& unit, std::vector<Piece>& pieces) const;
-    void resolve(std::vector<Piece>& pieces, Merged& merged);
+    void break_up(LargeRequest const& unit, std::vector<MergedPiece>& pieces) const;
+    void resolve(std::vector<MergedPiece>& pieces, Merged& merged);
     void emit(Merged& merged, std::int64_t offset, std::int64_t length, std::int64_t buffer);
 
     std::byte const* base_;
     std::uint64_t added_ = 0;
-    std::vector<pattern::Layout::Entry> flat_;
+    std::vector<pattern::Layout::ListItem> flat_;
     std::vector<std::uint64_t> orders_;  ///< of flat_, where it is not the order of their places in the buffer
     bool by_place_ = true;
-    std::vector<Unit> units_;
+    std::vector<LargeRequest> units_;
     pattern::Layout list_;  ///< of the result
 };
 

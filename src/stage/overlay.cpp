@@ -4,7 +4,7 @@
 
 namespace tapioca::stage {
 
-Overlay::Overlay(std::shared_ptr<Content> content)
+Overlay::Overlay(std::shared_ptr<LogContent> content)
     : content_(std::move(content)), batch_(content_->batch(0, UINT64_MAX - 1))
 {
     for (auto const& layout : layouts()) end_ = std::max(end_, layout.end());

@@ -4,13 +4,13 @@
 #include <functional>
 #include <memory>
 
-#include "stage/content.hpp"
+#include "stage/log_content.hpp"
 
 namespace tapioca::stage {
 
 class Overlay {
 public:
-    explicit Overlay(std::shared_ptr<Content> content);
+    explicit Overlay(std::shared_ptr<LogContent> content);
 
     using Visit = std::function<void(std::int64_t offset, std::int64_t length, std::byte const* data)>;
     /// The pieces of [begin, end) that are in the logs. Takes the time of a search and of the pieces.
@@ -23,7 +23,7 @@ public:
 private:
     [[nodiscard]] std::vector<pattern::Layout> const& layouts() const { return batch_.variables.front()->layouts(); }
 
-    std::shared_ptr<Content> content_;  ///< which the batch's data belongs to
+    std::shared_ptr<LogContent> content_;  ///< which the batch's data belongs to
     Batch batch_;
     std::int64_t end_ = 0;
 };

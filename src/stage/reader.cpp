@@ -8,7 +8,7 @@
 
 #include <tapioca/stage.hpp>
 
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 #include "stage/snapshot.hpp"
 
 namespace tapioca {
@@ -17,7 +17,7 @@ namespace stage {
 
 struct Found {
     std::size_t log;
-    Request request;
+    LogRequest request;
 };
 
 namespace {
@@ -27,11 +27,11 @@ namespace {
     throw Error(failure.code, -1, failure.sys_errno, path, "tapioca: " + failure.text);
 }
 
-StagedKind kind_of(Kind kind)
+StagedKind kind_of(EntryKind kind)
 {
-    return kind == Kind::contiguous ? StagedKind::contiguous
-           : kind == Kind::subarray ? StagedKind::subarray
-                                    : StagedKind::layout;
+    return kind == EntryKind::contiguous ? StagedKind::contiguous
+           : kind == EntryKind::subarray ? StagedKind::subarray
+                                         : StagedKind::layout;
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ public:
 
 private:
     struct Stream {
-        Image::Cursor cursor;
+        LogImage::EntryCursor cursor;
         bool broken = false;
     };
     struct Log {
@@ -160,7 +160,7 @@ private:
         auto const bytes = image.next(rank, stream.cursor, damage);
         if (bytes.empty() && damage.empty()) return {};
         auto request =
-            bytes.empty() ? core::Result<Request>(core::fail(Errc::io, damage)) : decode(bytes, image.seed());
+            bytes.empty() ? core::Result<LogRequest>(core::fail(Errc::io, damage)) : decode(bytes, image.seed());
         if (!request) {
             stream.broken = true;
             raise(path_, {Errc::io, 0, -1, logs_[at_].snapshot.place().meta() + ": " + request.error().text});
@@ -168,7 +168,7 @@ private:
         return told(rank, stream, std::move(*request));
     }
 
-    StagedRequest told(std::uint32_t rank, Stream const& stream, Request request) const
+    StagedRequest told(std::uint32_t rank, Stream const& stream, LogRequest request) const
     {
         StagedRequest result;
         result.rank = rank;
@@ -217,7 +217,7 @@ private:
             bool sound = true;
             for (auto const rank : log.snapshot.image().ranks()) {
                 auto const stream = log.streams.find(rank);
-                auto cursor = stream == log.streams.end() ? Image::Cursor() : stream->second.cursor;
+                auto cursor = stream == log.streams.end() ? LogImage::EntryCursor() : stream->second.cursor;
                 std::string damage;
                 while (!log.snapshot.image().next(rank, cursor, damage).empty()) {}
                 sound = sound && damage.empty();

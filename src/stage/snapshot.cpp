@@ -24,7 +24,7 @@ try {
 
 }  // namespace
 
-core::Result<Snapshot> Snapshot::of(Place const& place)
+core::Result<Snapshot> Snapshot::of(LogPlace const& place)
 {
     auto meta = open_private(place.meta(), false);
     if (!meta) return tl::unexpected(meta.error());
@@ -56,7 +56,7 @@ core::Status Snapshot::load()
     auto bytes = room_for(*size);
     if (!bytes) return at(path, bytes.error());
     if (auto status = read_all(meta_file_.get(), 0, *bytes); !status) return at(path, status.error());
-    auto image = Image::of(*bytes);
+    auto image = LogImage::of(*bytes);
     if (!image) return at(path, image.error());
     image_ = std::move(*image);
     meta_ = std::move(*bytes);  // the image's bytes stay where they are

@@ -5,20 +5,20 @@
 #include <optional>
 #include <vector>
 
-#include "stage/files.hpp"
-#include "stage/image.hpp"
+#include "stage/log_files.hpp"
+#include "stage/log_image.hpp"
 
 namespace tapioca::stage {
 
 class Snapshot {
 public:
     /// Opens a log, which must be private to this user, and reads its entries.
-    static core::Result<Snapshot> of(Place const& place);
+    static core::Result<Snapshot> of(LogPlace const& place);
     /// Reads the entries again. What image() gave is gone.
     core::Status refresh();
 
-    [[nodiscard]] Place const& place() const { return place_; }
-    [[nodiscard]] Image const& image() const { return *image_; }
+    [[nodiscard]] LogPlace const& place() const { return place_; }
+    [[nodiscard]] LogImage const& image() const { return *image_; }
     [[nodiscard]] std::uint64_t meta_bytes() const { return meta_.size(); }
     /// The bytes of a request of the generation that was read, checked.
     [[nodiscard]] core::Result<std::vector<std::byte>> data_of(Note const& note, std::uint64_t generation) const;
@@ -28,18 +28,18 @@ public:
     [[nodiscard]] bool is_live() const;
 
 private:
-    Snapshot(Place place, Descriptor meta, Descriptor data)
+    Snapshot(LogPlace place, Descriptor meta, Descriptor data)
         : place_(std::move(place)), meta_file_(std::move(meta)), data_file_(std::move(data))
     {
     }
     core::Status load();
     [[nodiscard]] core::Result<Head> head_now() const;
 
-    Place place_;
+    LogPlace place_;
     Descriptor meta_file_;
     Descriptor data_file_;
     std::vector<std::byte> meta_;
-    std::optional<Image> image_;
+    std::optional<LogImage> image_;
 };
 
 }  // namespace tapioca::stage

@@ -37,14 +37,14 @@ void Stage::widen(Write const& write)
 
 /// The log beside the target. It is there as a whole or not at all, since the job may be killed meanwhile; and what it
 /// replaces was left by a job that is over, as the marker is ours.
-core::Result<Writer> Stage::go_on_beside() const
+core::Result<LogWriter> Stage::go_on_beside() const
 {
     auto const unfinished = unfinished_place(overflow_place_);
     (void)remove_log(unfinished);
     auto head = writer_.head();
-    head.mapping = Mapping::process;
+    head.mapping = LogMapping::process;
     head.rank = writer_.rank();
-    auto made = Writer::create(unfinished, head);
+    auto made = LogWriter::create(unfinished, head);
     if (!made) return made;
     if (auto status = made->move_to(overflow_place_); !status) {
         (void)remove_log(unfinished);
@@ -54,7 +54,7 @@ core::Result<Writer> Stage::go_on_beside() const
     return made;
 }
 
-core::Status Stage::append(std::function<core::Status(Writer&)> const& to)
+core::Status Stage::append(std::function<core::Status(LogWriter&)> const& to)
 {
     if (!overflow_) {
         auto const status = to(writer_);
@@ -81,7 +81,7 @@ core::Status Stage::write(Write const& write)
     totals.bytes += write.variable.bytes();
     auto const epoch = enter(write.collective ? epoch_ : epoch_ + 1);
     auto const status = append(
-        [&](Writer& writer) { return writer.append(write.variable, write.shift, write.data, epoch, write.number); });
+        [&](LogWriter& writer) { return writer.append(write.variable, write.shift, write.data, epoch, write.number); });
     if (!status) return status;
     widen(write);
     return syncs(write) ? sync() : core::Status();
@@ -100,7 +100,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     widen(write);
     // Else older bytes of the log would win at the next flush.
     auto const epoch = enter(write.collective ? epoch_ : epoch_ + 2);
-    auto status = append([&](Writer& writer) {
+    auto status = append([&](LogWriter& writer) {
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
     });
     if (status && all_written) written_ = so_far();
@@ -129,7 +129,7 @@ static core::Status write_all(target::Target& target, Overlay const& overlay)
     return status;
 }
 
-core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
+core::Status Stage::hand_over(target::Target& target, PastTheLog next, bool lasting)
 {
     if (written_.entries != entries()) {
         auto found = content_since(written_.mark);
@@ -138,7 +138,7 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
         auto const epoch = (*found)->first_epoch();
         if (auto status = neighbours_.add_others_to(**found, writer_.rank(), epoch); !status) return status;
         totals.looked_at += (*found)->looked_at();
-        taint();  // likewise on other nodes
+        mark_doubtful();  // likewise on other nodes
         if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
         written_ = so_far();
         settled_ = false;
@@ -146,9 +146,9 @@ core::Status Stage::hand_over(target::Target& target, Next next, bool lasting)
     bool const settle = lasting && !settled_;
     if (settle)
         if (auto status = target.sync(); !status) return status;
-    if (next == Next::write && void_entries_ != entries()) {
+    if (next == PastTheLog::write && void_entries_ != entries()) {
         auto const epoch = enter(epoch_);
-        auto status = append([&](Writer& writer) { return writer.append_gone(begin_, end_, epoch); });
+        auto status = append([&](LogWriter& writer) { return writer.append_gone(begin_, end_, epoch); });
         if (!status) return status;
         written_ = so_far();
         void_entries_ = entries();
@@ -185,19 +185,19 @@ core::Status Stage::remove(bool first)
 
 Stage::Written Stage::so_far() const
 {
-    return {{writer_.cursor(), overflow_ ? overflow_->cursor() : Image::Cursor()}, entries()};
+    return {{writer_.cursor(), overflow_ ? overflow_->cursor() : LogImage::EntryCursor()}, entries()};
 }
 
-core::Result<std::shared_ptr<Content>> Stage::content() const
+core::Result<std::shared_ptr<LogContent>> Stage::content() const
 {
     return content_since({});
 }
 
-core::Result<std::shared_ptr<Content>> Stage::content_since(Content::Mark const& mark) const
+core::Result<std::shared_ptr<LogContent>> Stage::content_since(LogContent::Mark const& mark) const
 {
-    auto content = std::make_shared<Content>();
+    auto content = std::make_shared<LogContent>();
     // By the descriptors, whatever became of the names.
-    auto const add = [&](Writer const& writer, Image::Cursor const& from) {
+    auto const add = [&](LogWriter const& writer, LogImage::EntryCursor const& from) {
         return content->add({writer.meta_descriptor(), writer.data_descriptor()}, writer.place(), {writer.rank()},
                             from);
     };
@@ -208,15 +208,15 @@ core::Result<std::shared_ptr<Content>> Stage::content_since(Content::Mark const&
     return content;
 }
 
-Stage::Range Stage::range()
+Stage::LoggedRange Stage::range()
 {
     auto const others = neighbours_.state();
     return {std::min(others.begin, begin_), std::max(others.end, end_)};
 }
 
-core::Result<std::shared_ptr<Content>> Stage::everything() const
+core::Result<std::shared_ptr<LogContent>> Stage::everything() const
 {
-    auto content = std::make_shared<Content>();
+    auto content = std::make_shared<LogContent>();
     if (auto status = neighbours_.add_to(*content); !status) return tl::unexpected(status.error());
     return content;
 }
@@ -228,7 +228,7 @@ core::Result<Surface*> Stage::surface(std::int64_t begin, std::int64_t end)
     std::uint64_t looked_at = 0;
     if (seen_ != entries()) {
         auto const news =
-            surface_->update(writer_.rank(), [this](Content::Mark const& mark) { return content_since(mark); });
+            surface_->update(writer_.rank(), [this](LogContent::Mark const& mark) { return content_since(mark); });
         if (!news) return tl::unexpected(news.error());
         looked_at += *news;
         seen_ = entries();

@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 
-#include "stage/content.hpp"
-#include "stage/neighbours.hpp"
+#include "stage/log_content.hpp"
+#include "stage/log_writer.hpp"
+#include "stage/node_logs.hpp"
 #include "stage/surface.hpp"
-#include "stage/writer.hpp"
 #include "target/target.hpp"
 
 namespace tapioca::stage {
@@ -24,7 +24,7 @@ enum class Durable { write, collective, sync };
 class Stage {
 public:
     /// `overflow`: where the log goes on.
-    Stage(Writer writer, Place overflow, Durable durable)
+    Stage(LogWriter writer, LogPlace overflow, Durable durable)
         : writer_(std::move(writer)), overflow_place_(std::move(overflow)), durable_(durable)
     {
     }
@@ -49,12 +49,12 @@ public:
     core::Status write_through(Write const& write, std::function<core::Status()> const& through);
 
     /// What somebody is about to do with the target past the log.
-    enum class Next { read, write };
-    /// Writes what this rank has in the log to the target. Before a write it then is void: no flush, recovery or agent
-    /// brings these bytes back, nor older ones of other ranks. Before a read it stays, and a flush writes it once more:
-    /// bytes of other nodes' ranks may come between. `lasting`: the target's devices have it first, and the log's know
-    /// of it.
-    core::Status hand_over(target::Target& target, Next next, bool lasting);
+    enum class PastTheLog { read, write };
+    /// Writes what this rank has in the log to the target. Before a write it then is void: no flush, recovery or
+    /// background drainer brings these bytes back, nor older ones of other ranks. Before a read it stays, and a flush
+    /// writes it once more: bytes of other nodes' ranks may come between. `lasting`: the target's devices have it
+    /// first, and the log's know of it.
+    core::Status hand_over(target::Target& target, PastTheLog next, bool lasting);
 
     [[nodiscard]] bool empty() const { return entries() == 0; }
     /// From the first to behind the last byte that is in the log and was not handed over.
@@ -66,16 +66,16 @@ public:
     core::Status remove(bool first);
 
     /// What is in the log. The view stays valid until reset().
-    core::Result<std::shared_ptr<Content>> content() const;
+    core::Result<std::shared_ptr<LogContent>> content() const;
 
     /// Other ranks of this node, whose bytes surface() has, too.
-    void meet(Neighbours neighbours) { neighbours_ = std::move(neighbours); }
+    void meet(NodeLogs neighbours) { neighbours_ = std::move(neighbours); }
     /// No byte that is in a log of this node is outside of it.
-    struct Range {
+    struct LoggedRange {
         std::int64_t begin;
         std::int64_t end;
     };
-    [[nodiscard]] Range range();
+    [[nodiscard]] LoggedRange range();
     /// What is in the logs of this node now, at least of [begin, end). Valid until the next call that is not const.
     core::Result<Surface*> surface(std::int64_t begin, std::int64_t end);
 
@@ -85,7 +85,7 @@ public:
     /// The log cannot be emptied, and must not be used any more.
     void give_up(std::string why) { writer_.give_up(std::move(why)); }
     /// What went to the target at once may be overwritten there by older bytes from now on.
-    void taint() { writer_.taint(); }
+    void mark_doubtful() { writer_.mark_doubtful(); }
 
     /// For the account.
     struct Totals {
@@ -99,19 +99,19 @@ public:
     };
     Totals totals;
 
-    [[nodiscard]] Writer const& writer() const { return writer_; }
-    [[nodiscard]] Writer& writer() { return writer_; }
+    [[nodiscard]] LogWriter const& writer() const { return writer_; }
+    [[nodiscard]] LogWriter& writer() { return writer_; }
 
 private:
     /// Has the request appended to the log, wherever there is room.
-    core::Status append(std::function<core::Status(Writer&)> const& to);
-    [[nodiscard]] core::Result<Writer> go_on_beside() const;
-    core::Result<std::shared_ptr<Content>> content_since(Content::Mark const& mark) const;
+    core::Status append(std::function<core::Status(LogWriter&)> const& to);
+    [[nodiscard]] core::Result<LogWriter> go_on_beside() const;
+    core::Result<std::shared_ptr<LogContent>> content_since(LogContent::Mark const& mark) const;
     /// What is in all logs of the node.
-    core::Result<std::shared_ptr<Content>> everything() const;
+    core::Result<std::shared_ptr<LogContent>> everything() const;
     /// How much of this rank's is in the target.
     struct Written {
-        Content::Mark mark;
+        LogContent::Mark mark;
         std::uint64_t entries = 0;
     };
     [[nodiscard]] Written so_far() const;
@@ -125,9 +125,9 @@ private:
     /// A request's epoch, no earlier than that of this rank's request before it.
     [[nodiscard]] std::uint64_t enter(std::uint64_t epoch) { return last_ = std::max(last_, epoch); }
 
-    Writer writer_;
-    Place overflow_place_;
-    std::optional<Writer> overflow_;  ///< from when the tier was full on
+    LogWriter writer_;
+    LogPlace overflow_place_;
+    std::optional<LogWriter> overflow_;  ///< from when the tier was full on
     Durable durable_;
     std::uint64_t epoch_ = 1;
     std::uint64_t last_ = 1;  ///< of the last request
@@ -136,7 +136,7 @@ private:
     bool warned_ = false;
     bool named_ = false;  ///< the files' names are durable
 
-    Neighbours neighbours_;
+    NodeLogs neighbours_;
 
     std::uint64_t void_entries_ = 0;  ///< so many were handed over for good
     Written written_;

@@ -16,7 +16,7 @@ core::Result<std::uint64_t> Pile::update(std::uint32_t rank, Read const& read)
         if (!content) return tl::unexpected(content.error());
     }
     auto looked_at = (*content)->looked_at();
-    auto from = layers_.empty() ? Content::Mark{} : to_;
+    auto from = layers_.empty() ? LogContent::Mark{} : to_;
     to_ = (*content)->end_of(rank);
     if ((*content)->looked_at() == 0) return 0;
     if ((*content)->has_handed_over(rank))
@@ -77,7 +77,7 @@ core::Result<std::uint64_t> Surface::update(std::uint32_t rank, Pile::Read const
     return looked_at;
 }
 
-bool Surface::disputed(std::vector<Piece>& pieces)
+bool Surface::disputed(std::vector<SurfacePiece>& pieces)
 {
     std::sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
     auto const* last = pieces.data();  // of those before, the one that ends last

@@ -16,7 +16,7 @@ namespace tapioca::stage {
 class Pile {
 public:
     /// What the rank has logged from a place on.
-    using Read = std::function<core::Result<std::shared_ptr<Content>>(Content::Mark const&)>;
+    using Read = std::function<core::Result<std::shared_ptr<LogContent>>(LogContent::Mark const&)>;
     /// Looks at what is new. How many entries that took.
     core::Result<std::uint64_t> update(std::uint32_t rank, Read const& read);
     /// The pieces of [begin, end), each byte once; those that are in the file by now without data.
@@ -26,19 +26,19 @@ public:
 
 private:
     struct Layer {
-        Content::Mark from;
+        LogContent::Mark from;
         std::uint64_t entries;
         Overlay overlay;
         bool gone = false;  ///< was handed over, and is in the file
     };
     std::vector<Layer> layers_;  ///< the lowest first
-    Content::Mark to_;           ///< behind all of it
+    LogContent::Mark to_;        ///< behind all of it
 };
 
 class Surface {
 public:
     /// `everything`: what all ranks have, for places that several of them have written.
-    using Everything = std::function<core::Result<std::shared_ptr<Content>>()>;
+    using Everything = std::function<core::Result<std::shared_ptr<LogContent>>()>;
     void ask_for_everything_by(Everything everything) { everything_ = std::move(everything); }
 
     /// A rank may have logged something since. How many entries were looked at.
@@ -49,19 +49,19 @@ public:
     [[nodiscard]] std::int64_t end() const;
 
 private:
-    struct Piece {
+    struct SurfacePiece {
         std::int64_t begin;
         std::int64_t end;
         std::byte const* data;
         std::uint32_t rank;
     };
     /// True if ranks have written the same bytes, and not all of these are in the file.
-    [[nodiscard]] static bool disputed(std::vector<Piece>& pieces);
+    [[nodiscard]] static bool disputed(std::vector<SurfacePiece>& pieces);
 
     Everything everything_;
     std::map<std::uint32_t, Pile> piles_;  ///< by rank
     std::optional<Overlay> whole_;         ///< all of it, since somebody needed it
-    std::vector<Piece> pieces_;            ///< of one look
+    std::vector<SurfacePiece> pieces_;     ///< of one look
 };
 
 }  // namespace tapioca::stage

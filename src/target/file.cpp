@@ -46,12 +46,12 @@ std::size_t sum(std::span<iovec const> vectors)
     return bytes;
 }
 
-class File final : public Target {
+class PosixFile final : public Target {
 public:
-    explicit File(core::Descriptor file) : fd_(file.release()) {}
-    File(File const&) = delete;
-    File& operator=(File const&) = delete;
-    ~File() override { (void)close(); }
+    explicit PosixFile(core::Descriptor file) : fd_(file.release()) {}
+    PosixFile(PosixFile const&) = delete;
+    PosixFile& operator=(PosixFile const&) = delete;
+    ~PosixFile() override { (void)close(); }
 
     core::Status write(std::int64_t offset, std::span<iovec> vectors) override
     {
@@ -258,9 +258,9 @@ core::Result<std::uint64_t> Target::read(std::int64_t offset, std::span<std::byt
     return read(offset, {&vector, 1});
 }
 
-core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access)
+core::Result<std::unique_ptr<Target>> open_file(std::string const& path, OpenMode access)
 {
-    int const flags = access == Access::create ? O_RDWR | O_CREAT : access == Access::update ? O_RDWR : O_RDONLY;
+    int const flags = access == OpenMode::create ? O_RDWR | O_CREAT : access == OpenMode::update ? O_RDWR : O_RDONLY;
     // Reading a pipe would wait for who writes it, and all ranks with it.
     auto const open = [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666); };
     core::Descriptor file(core::uninterrupted(open));
@@ -269,7 +269,7 @@ core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access 
     if (::fstat(file.get(), &found) == 0 && (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode)))
         return core::fail_errno(ESPIPE, "opening");
     (void)::fcntl(file.get(), F_SETFL, flags & O_ACCMODE);
-    return std::make_unique<File>(std::move(file));
+    return std::make_unique<PosixFile>(std::move(file));
 }
 
 std::int64_t longest_file(int fd)
@@ -318,7 +318,7 @@ std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file)
 int descriptor(Target const& file)
 {
     if (auto const* const discard = dynamic_cast<Discard const*>(&file)) return descriptor(discard->file());
-    auto const* const posix = dynamic_cast<File const*>(&file);
+    auto const* const posix = dynamic_cast<PosixFile const*>(&file);
     return posix ? posix->fd() : -1;
 }
 

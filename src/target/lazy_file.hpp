@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "target/identity.hpp"
+#include "target/file_identity.hpp"
 #include "target/target.hpp"
 
 namespace tapioca::target {
@@ -15,10 +15,10 @@ class LazyFile {
 public:
     struct Expected {
         std::string path;
-        Access access = Access::read;
-        Identity identity;     ///< of the file that must be found under the path
-        std::string host;      ///< where rank 0 has opened it, for messages
-        bool discard = false;  ///< writes are swallowed
+        OpenMode access = OpenMode::read;
+        FileIdentity identity;  ///< of the file that must be found under the path
+        std::string host;       ///< where rank 0 has opened it, for messages
+        bool discard = false;   ///< writes are swallowed
     };
 
     LazyFile() = default;

@@ -16,7 +16,7 @@
 
 namespace tapioca::target {
 
-/// Calls may come from the drain thread and the main thread at once.
+/// Calls may come from the I/O thread and the main thread at once.
 class Target {
 public:
     virtual ~Target() = default;
@@ -50,10 +50,10 @@ public:
 /// Nanoseconds since 1970, by the clock that the times of change of this host's own files come from.
 std::uint64_t now_ns();
 
-enum class Access { create, update, read };
+enum class OpenMode { create, update, read };
 
 /// A file reached with pread and pwrite. Only `Access::create` makes it, and none empties it.
-core::Result<std::unique_ptr<Target>> open_file(std::string const& path, Access access);
+core::Result<std::unique_ptr<Target>> open_file(std::string const& path, OpenMode access);
 
 /// How long a file can become, as far as its file system and this process's limits tell.
 std::int64_t longest_file(int fd);

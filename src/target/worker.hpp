@@ -1,4 +1,4 @@
-// Worker: the drain thread. Runs one job at a time beside the main thread and never calls MPI.
+// Worker: the I/O thread. Runs one job at a time beside the main thread and never calls MPI.
 #pragma once
 
 #include <condition_variable>

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "attack/shared_place.hpp"
-#include "engine/share.hpp"
+#include "engine/map_on_node.hpp"
 #include "machine/tier/tier.hpp"
 #include "stage/marker.hpp"
 #include "support/setting.hpp"
@@ -102,12 +102,12 @@ public:
     SwappingTier(machine::Tier const& tier, std::string bait) : Tier(tier.traits()), tier_(tier), bait_(std::move(bait))
     {
     }
-    [[nodiscard]] core::Result<machine::Mapping> create(std::uint64_t bytes, machine::Pages pages) const override
+    [[nodiscard]] core::Result<machine::TierMapping> create(std::uint64_t bytes, machine::Pages pages) const override
     {
         return tier_.create(bytes, pages);
     }
-    [[nodiscard]] core::Result<machine::Mapping> attach(std::string const& name, std::uint64_t bytes,
-                                                        machine::Pages pages) const override
+    [[nodiscard]] core::Result<machine::TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                            machine::Pages pages) const override
     {
         if (rank() == 1) {
             EXPECT_TRUE(as_nobody([&] { return ::rename(bait_.c_str(), name.c_str()) == 0; }));
@@ -132,7 +132,7 @@ TEST(MemoryFile, IsNotTakenForAnotherFileOfOursThatGotItsName)
     }
     barrier();
     auto const tier = ssd(place);
-    auto const mapping = engine::share(MPI_COMM_WORLD, SwappingTier(*tier, place.path("bait")), bytes);
+    auto const mapping = engine::map_on_node(MPI_COMM_WORLD, SwappingTier(*tier, place.path("bait")), bytes);
     ASSERT_FALSE(mapping);
     expect_parts(mapping.error().text, {"another file has this name by now"});
 }

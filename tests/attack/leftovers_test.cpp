@@ -10,8 +10,8 @@
 #include "attack/users.hpp"
 #include "machine/tier/tier.hpp"
 #include "stage/leftovers.hpp"
+#include "stage/log_writer.hpp"
 #include "stage/marker.hpp"
-#include "stage/writer.hpp"
 
 namespace tapioca::test {
 namespace {
@@ -149,10 +149,10 @@ TEST_F(Leftovers, TheMemoryFileOfAnotherUserStays)
 /// A job's directory as it was before there was a marker.
 class EmptyJobs : public Leftovers {
 protected:
-    stage::Identity const identity_ = {std::byte{5}};
+    stage::OpeningId const identity_ = {std::byte{5}};
     [[nodiscard]] std::string job() const { return directory_ + "/tapioca-" + stage::to_hex(identity_); }
     [[nodiscard]] std::string target() const { return directory_ + "/target"; }
-    [[nodiscard]] core::Result<stage::Writer> make_log() const
+    [[nodiscard]] core::Result<stage::LogWriter> make_log() const
     {
         EXPECT_TRUE(stage::make_directory(directory_, identity_));
         stage::Head head = {};
@@ -161,7 +161,7 @@ protected:
         head.epoch = 1;
         (void)::gethostname(head.host, sizeof head.host - 1);
         target().copy(head.target, sizeof head.target - 1);
-        return stage::Writer::create({job(), "rank0"}, head);
+        return stage::LogWriter::create({job(), "rank0"}, head);
     }
     void age() const
     {

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 
 #include "attack/shared_place.hpp"
-#include "engine/share.hpp"
+#include "engine/map_on_node.hpp"
 #include "machine/tier/tier.hpp"
 
 namespace tapioca::test {
@@ -98,7 +98,7 @@ TEST_F(Race, ForMemoryFilesThatRanksShareEndsInTheirOwnMemoryOrAnError)
     ASSERT_TRUE(tier);
     int good = 0;
     run([&](int turn) {
-        auto const mapping = engine::share(MPI_COMM_WORLD, **tier, memory_bytes);
+        auto const mapping = engine::map_on_node(MPI_COMM_WORLD, **tier, memory_bytes);
         ASSERT_TRUE(on_all_ranks(mapping.has_value()) || on_all_ranks(!mapping.has_value()));
         if (!mapping) return;
         ++good;

@@ -73,11 +73,11 @@ protected:
             count += entry.path().filename().string().starts_with(ours);
         return count;
     }
-    [[nodiscard]] Mapping create(std::uint64_t bytes) const
+    [[nodiscard]] TierMapping create(std::uint64_t bytes) const
     {
         auto mapping = tier_->create(bytes);
         EXPECT_TRUE(mapping) << mapping.error().text;
-        return mapping ? std::move(*mapping) : Mapping();
+        return mapping ? std::move(*mapping) : TierMapping();
     }
     std::unique_ptr<Tier> tier_;
 };
@@ -153,7 +153,7 @@ TEST_P(TierContract, FlushSucceeds)
     auto const mapping = create(some);
     std::memset(mapping.data(), 1, some);
     EXPECT_TRUE(mapping.flush());
-    EXPECT_TRUE(Mapping().flush());
+    EXPECT_TRUE(TierMapping().flush());
 }
 
 TEST_P(TierContract, WhatDoesNotFitIsAnErrorThatSaysWhatToDo)
@@ -205,7 +205,7 @@ TEST_P(TierContract, MappingsMove)
     auto first = create(some);
     auto const* const data = first.data();
     auto const name = first.name();
-    Mapping second(std::move(first));
+    TierMapping second(std::move(first));
     EXPECT_EQ(first.data(), nullptr);  // NOLINT(bugprone-use-after-move)
     EXPECT_EQ(first.name(), "");
     EXPECT_EQ(second.data(), data);
@@ -216,7 +216,7 @@ TEST_P(TierContract, MappingsMove)
     auto& alias = second;
     second = std::move(alias);
     EXPECT_EQ(second.bytes(), core::KiB);
-    second = Mapping();
+    second = TierMapping();
     EXPECT_EQ(files(), 0);
 }
 

@@ -80,7 +80,7 @@ plan::Plan planned(settings::Pairs const& hints)
     for (int rank = 0; rank < job.ranks; ++rank) {
         Pattern pattern;
         pattern.add({{rank * each, each}});
-        job.pattern.add(pattern::summarise(pattern.all()));
+        job.pattern.add(pattern::summarise(tapioca::pattern::variables_of(pattern)));
         nodes.push_back({rank});
     }
     auto plan = plan::make(job, {});
@@ -103,7 +103,7 @@ plan::Plan planned(settings::Pairs const& hints)
 std::set<int> homes(plan::Plan const& plan)
 {
     std::set<int> nodes;
-    for (auto const& seat : plan.write.seats) nodes.insert(seat.node);
+    for (auto const& aggregator_place : plan.write.aggregator_places) nodes.insert(aggregator_place.node);
     return nodes;
 }
 

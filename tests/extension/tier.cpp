@@ -14,13 +14,13 @@ std::uint64_t tape_free_bytes(TierTraits const& tier)
 class Tape final : public Tier {
 public:
     explicit Tape(TierTraits traits) : Tier(std::move(traits)) {}
-    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes, Pages /*pages*/) const override
+    [[nodiscard]] core::Result<TierMapping> create(std::uint64_t bytes, Pages /*pages*/) const override
     {
         return create_file(
             {traits_.place, bytes, tape_free_bytes(traits_), traits_.name, shm_advice, Pages::when_touched, {}});
     }
-    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes,
-                                               Pages /*pages*/) const override
+    [[nodiscard]] core::Result<TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                   Pages /*pages*/) const override
     {
         return attach_file(name, bytes, Pages::when_touched);
     }

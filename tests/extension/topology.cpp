@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -46,7 +46,7 @@ public:
     {
         return std::make_shared<Ring>(nodes(), name_, levels.at(0));
     }
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto const drawn = nodes_to_draw(*this, used);
         return framed(cells(drawn, static_cast<int>(drawn.size()), cell, layout_gap(cell)), "ring " + name_, 10);

@@ -20,7 +20,7 @@ Workload make_backwards(int ranks, std::int64_t bytes)
     workload.layout = "reversed";
     workload.label = workload.title = fmt::format("backwards, {} bytes a rank", bytes);
     workload.block_bytes = bytes;
-    workload.part = [=](int rank) { return Part{{{(ranks - 1 - rank) * bytes, bytes, 0, 1}}, {}}; };
+    workload.part = [=](int rank) { return RankPart{{{(ranks - 1 - rank) * bytes, bytes, 0, 1}}, {}}; };
     return workload;
 }
 
@@ -40,10 +40,10 @@ core::Result<Workload> backwards_of(std::vector<std::string> const& words, int r
 
 }  // namespace
 
-extern constexpr Kind backwards = {.name = "backwards",
-                                   .about = "the last rank comes first",
-                                   .options = backwards_options,
-                                   .text = "backwards:BYTES",
-                                   .from_words = backwards_of};
+extern constexpr WorkloadKind backwards = {.name = "backwards",
+                                           .about = "the last rank comes first",
+                                           .options = backwards_options,
+                                           .text = "backwards:BYTES",
+                                           .from_words = backwards_of};
 
 }  // namespace workloads

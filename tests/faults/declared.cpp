@@ -11,8 +11,8 @@
 
 #include "declared/file_state.hpp"
 #include "faults/sweep.hpp"
-#include "flush/drain.hpp"
-#include "stage/find.hpp"
+#include "flush/log_flush.hpp"
+#include "stage/find_logs.hpp"
 
 namespace tapioca::faults {
 namespace {
@@ -162,7 +162,7 @@ void recover(Trial& trial, std::string const& path)
     int there = trial.rank() == 0 && stage::has_marker(path) ? 1 : 0;
     MPI_Bcast(&there, 1, MPI_INT, 0, trial.comm());
     if (!there) return;
-    stage::Content content;
+    stage::LogContent content;
     std::vector<stage::Sought> logs;
     if (trial.rank() == 0) {
         auto const marker = stage::read_marker(path);

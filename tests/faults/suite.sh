@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every fault at every call of every rank, on Open MPI and MPICH, and what came of it: a table, also in docs/reliability.md.
+# Every fault at every call of every rank, on Open MPI and MPICH, and what came of it: a table, also in docs/results/faults.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/setup.sh
@@ -10,10 +10,10 @@ usage="usage: tests/run faults [--every N] [--memory N] [--no-page] [MPI...]    
   --memory N   of failing allocations one case in N (default 10): each may cost a job
   --jobs N     so many sweeps at a time (default 1), of four ranks each
   --bin DIR    where programs and library are, for a machine that cannot build them
-  --no-page    leave docs/reliability.md as it is
+  --no-page    leave docs/results/faults.md as it is
   --more       keep what earlier runs have found in build/faults, and add to it
   --table      run nothing: the table of what is there"
-every=1 memory=10 jobs=1 bin_given= more= table= page=docs/reliability.md mpis=()
+every=1 memory=10 jobs=1 bin_given= more= table= page=docs/results/faults.md mpis=()
 while [ $# -gt 0 ]; do
     case $1 in
     --every | --memory | --jobs) [ $# -gt 1 ] || setup_fail "$1 needs a number"; printf -v "${1#--}" %s "$2"; shift ;;

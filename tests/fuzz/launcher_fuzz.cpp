@@ -37,7 +37,7 @@ bool is_longer(Words const& more, Words const& less)
     return more.size() >= less.size();
 }
 
-void claim_started(Command const& command, Start const& start)
+void claim_started(Command const& command, PreloadedLaunch const& start)
 {
     claim(is_longer(start.words, command.words), "nothing is taken away");
     bool found = std::any_of(start.environment.begin(), start.environment.end(),

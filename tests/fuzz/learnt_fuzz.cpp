@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         return 0;
     }
     // The same text behind a finding of ours: that is there, and no more is damaged than before.
-    machine::Learnt::Way const way{3, 2.5e-10};
+    machine::Learnt::Lesson const way{3, 65536, 2.5e-10};
     auto const more =
         machine::Learnt::parse(machine::Learnt::first_line() + machine::Learnt::line("a key", way) + text);
     claim(more.has_value(), "a file with a first line is read");

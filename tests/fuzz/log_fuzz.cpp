@@ -2,7 +2,7 @@
 //
 // The input: 'R', then the file as it is; or a recipe for LogBuilder, with checksums that fit.
 #include "fuzz/log_image.hpp"
-#include "stage/image.hpp"
+#include "stage/log_image.hpp"
 #include "support/layouts.hpp"
 
 namespace {
@@ -12,7 +12,7 @@ using fuzz::claim;
 using Bytes = std::span<std::byte const>;
 
 /// What the engine relies on, byte by byte where that is not too much.
-void claim_sound(stage::Request const& request)
+void claim_sound(stage::LogRequest const& request)
 {
     auto const& layout = request.layout;
     claim(!layout.entries.empty() && layout.pieces() > 0, "a request has a piece");
@@ -27,20 +27,20 @@ void claim_sound(stage::Request const& request)
     }
     claim(request.begin() == bytes.front().file && request.end() == bytes.back().file + 1, "it knows where it is");
     std::vector<test::Place> walked;
-    pattern::Cursor cursor(layout);
-    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+    pattern::LayoutCursor cursor(layout);
+    for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
         for (auto const& byte : test::places(run)) walked.push_back(byte);
     claim(walked == bytes, "a cursor meets all of it");
 }
 
 /// Written again, it is read the same.
-void claim_kept(stage::Request const& request, std::uint64_t seed)
+void claim_kept(stage::LogRequest const& request, std::uint64_t seed)
 {
-    auto const variable = request.kind == stage::Kind::subarray
+    auto const variable = request.kind == stage::EntryKind::subarray
                               ? pattern::Variable::from_subarray(0, request.array)
                               : pattern::Variable({request.layout}, static_cast<std::int64_t>(request.note.data_bytes));
     auto const again = stage::decode(stage::encode(variable, 0, request.note, seed), seed);
-    if (request.layout.pieces() == 1 && request.kind == stage::Kind::layout) return;  // becomes contiguous
+    if (request.layout.pieces() == 1 && request.kind == stage::EntryKind::layout) return;  // becomes contiguous
     claim(again.has_value(), "what was read can be written", again ? "" : again.error().text);
     claim(again->begin() == request.begin() && again->end() == request.end(), "at the same place");
     claim(again->note.epoch == request.note.epoch && again->note.data_bytes == request.note.data_bytes &&
@@ -52,12 +52,12 @@ void claim_kept(stage::Request const& request, std::uint64_t seed)
 
 void read(Bytes meta)
 {
-    auto const image = stage::Image::of(meta);
+    auto const image = stage::LogImage::of(meta);
     if (!image) return fuzz::claim_one_line(image.error());
     for (auto const& what : image->damage()) fuzz::claim_one_line(what);
     for (auto const rank : image->ranks()) {
         claim(rank < image->head().ranks, "a rank is one of the job's");
-        stage::Image::Cursor cursor;
+        stage::LogImage::EntryCursor cursor;
         std::string damage;
         std::uint64_t entries = 0, epoch = 0;
         for (auto bytes = image->next(rank, cursor, damage); !bytes.empty();

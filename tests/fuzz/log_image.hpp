@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
-#include "stage/format.hpp"
+#include "stage/log_format.hpp"
 
 namespace tapioca::fuzz {
 
@@ -55,7 +55,7 @@ private:
         head.generation = flags >> 2 & 3;
         head.epoch = 1;
         head.ranks = 1 + (flags >> 4 & 7);
-        head.mapping = static_cast<stage::Mapping>(flags >> 7);
+        head.mapping = static_cast<stage::LogMapping>(flags >> 7);
         head.meta_block = stage::meta_block_bytes;
         head.data_block = stage::data_block_bytes;
         std::strcpy(head.host, "here");
@@ -82,7 +82,7 @@ private:
         auto const which = input_.take<std::uint8_t>();
         rank_ = which & 7;
         if (!(which & 0x80)) rank_ %= ranks_;
-        stage::Block block = {};
+        stage::LogBlock block = {};
         block.magic = stage::block_magic;
         block.rank = rank_;
         block.bytes = stage::meta_block_bytes;
@@ -102,9 +102,9 @@ private:
         block_.clear();
     }
 
-    stage::Entry entry(stage::Kind kind, std::uint64_t bytes)
+    stage::LogEntry entry(stage::EntryKind kind, std::uint64_t bytes)
     {
-        stage::Entry entry = {};
+        stage::LogEntry entry = {};
         entry.kind = kind;
         auto const how = input_.take<std::uint8_t>();
         entry.flags = how & 3;
@@ -122,7 +122,7 @@ private:
         return entry;
     }
 
-    void contiguous() { put(entry(stage::Kind::contiguous, static_cast<std::uint64_t>(input_.pick(1, 200))), {}); }
+    void contiguous() { put(entry(stage::EntryKind::contiguous, static_cast<std::uint64_t>(input_.pick(1, 200))), {}); }
 
     void subarray()
     {
@@ -138,7 +138,7 @@ private:
             numbers.insert(numbers.end(), {end, start, count, stride});
             bytes *= static_cast<std::uint64_t>(count);
         }
-        auto first = entry(stage::Kind::subarray, bytes);
+        auto first = entry(stage::EntryKind::subarray, bytes);
         first.dimensions = static_cast<std::uint16_t>(dimensions);
         put(first, numbers);
     }
@@ -167,7 +167,7 @@ private:
         }
         auto const buffer = input_.pick(0, 3) == 3 ? input_.number() : 0;
         (void)__builtin_add_overflow(bytes, buffer, &bytes);
-        auto first = entry(stage::Kind::layout, static_cast<std::uint64_t>(bytes));
+        auto first = entry(stage::EntryKind::layout, static_cast<std::uint64_t>(bytes));
         first.dimensions = static_cast<std::uint16_t>(dimensions);
         std::vector<std::int64_t> numbers{buffer};
         numbers.insert(numbers.end(), loops.begin(), loops.end());
@@ -177,7 +177,7 @@ private:
 
     void anything()
     {
-        auto first = entry(static_cast<stage::Kind>(input_.take<std::uint8_t>()), 8);
+        auto first = entry(static_cast<stage::EntryKind>(input_.take<std::uint8_t>()), 8);
         first.dimensions = input_.take<std::uint16_t>();
         first.flags = input_.take<std::uint8_t>();
         first.reserved = static_cast<std::uint32_t>(input_.pick(0, 1));
@@ -186,7 +186,7 @@ private:
         put(first, numbers);
     }
 
-    void put(stage::Entry entry, std::vector<std::int64_t> const& numbers)
+    void put(stage::LogEntry entry, std::vector<std::int64_t> const& numbers)
     {
         auto const bytes = sizeof entry + numbers.size() * sizeof(std::int64_t);
         if (block_.size() + bytes > stage::meta_block_bytes) return;
@@ -200,7 +200,7 @@ private:
         std::uint64_t first = 0;
         std::memcpy(&first, block_.data() + at, sizeof first);
         entry.checksum = stage::checksum_of(block_.data() + at + 16, bytes - 16, seed_ ^ first);
-        std::memcpy(block_.data() + at + offsetof(stage::Entry, checksum), &entry.checksum, sizeof entry.checksum);
+        std::memcpy(block_.data() + at + offsetof(stage::LogEntry, checksum), &entry.checksum, sizeof entry.checksum);
         ++entries_[rank_];
     }
 

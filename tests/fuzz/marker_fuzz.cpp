@@ -2,7 +2,7 @@
 //
 // The input: 'M', then fields of a marker, each ended by a line's end; or the file as it is.
 #include "fuzz/scratch.hpp"
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 #include "stage/marker.hpp"
 
 namespace {
@@ -19,7 +19,7 @@ Marker marker_of(fuzz::Input& input)
         return std::string(line.substr(0, line.find('\0')));
     };
     Marker marker;
-    marker.mapping = input.pick(0, 1) == 0 ? stage::Mapping::process : stage::Mapping::node;
+    marker.mapping = input.pick(0, 1) == 0 ? stage::LogMapping::process : stage::LogMapping::node;
     marker.tier = text();
     for (auto left = 1 + input.pick(0, 3); left > 0; --left) {
         auto& node = marker.nodes.emplace_back();

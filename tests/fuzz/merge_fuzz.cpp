@@ -72,9 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     std::map<std::int64_t, std::optional<std::int64_t>> found;
     std::int64_t bytes = 0;
     for (auto const& layout : merged.layouts) {
-        pattern::Cursor cursor(layout);
+        pattern::LayoutCursor cursor(layout);
         std::int64_t before = -1;
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
             for (auto const& byte : test::places(run)) {
                 claim(byte.file > before, "layouts ascend");
                 before = byte.file;

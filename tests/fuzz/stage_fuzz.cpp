@@ -7,7 +7,7 @@
 
 #include "fuzz/log_image.hpp"
 #include "fuzz/scratch.hpp"
-#include "stage/content.hpp"
+#include "stage/log_content.hpp"
 #include "stage/snapshot.hpp"
 #include "support/layouts.hpp"
 
@@ -19,7 +19,7 @@ using File = std::map<std::int64_t, std::optional<std::byte>>;  ///< nothing: in
 
 struct Said {
     std::uint32_t rank;
-    stage::Request request;
+    stage::LogRequest request;
     bool handed_over = false;  ///< it only keeps its place
 };
 /// What there is in an image, up to the first damage of each rank.
@@ -36,9 +36,9 @@ bool has_data(fuzz::LogImage const& log, auto const& said)
     return said.position >= stage::head_bytes && said.position + said.data_bytes <= log.data.size();
 }
 
-stage::Entry head_of(std::span<std::byte const> bytes)
+stage::LogEntry head_of(std::span<std::byte const> bytes)
 {
-    stage::Entry entry;
+    stage::LogEntry entry;
     std::memcpy(&entry, bytes.data(), sizeof entry);
     return entry;
 }
@@ -71,12 +71,12 @@ struct Since {
     }
 };
 
-Told listen(stage::Image const& image, fuzz::LogImage const& log)
+Told listen(stage::LogImage const& image, fuzz::LogImage const& log)
 {
     Told told;
     std::uint64_t bytes = 0;
     for (auto const rank : image.ranks()) {
-        stage::Image::Cursor cursor;
+        stage::LogImage::EntryCursor cursor;
         std::string damage;
         bool readable = true;
         Since since;
@@ -134,9 +134,9 @@ File written_file(stage::Batch const& batch)
     return file;
 }
 
-void check_content(stage::Place const& place, Told const& told, fuzz::LogImage const& log)
+void check_content(stage::LogPlace const& place, Told const& told, fuzz::LogImage const& log)
 {
-    stage::Content content;
+    stage::LogContent content;
     if (auto const status = content.add(place); !status) return fuzz::claim_one_line(status.error());
     for (auto const& what : content.damage()) fuzz::claim_one_line(what);
     auto const bad = content.verify();
@@ -147,7 +147,7 @@ void check_content(stage::Place const& place, Told const& told, fuzz::LogImage c
     claim(written_file(batch) == expected_file(told, log), "a recovery writes what the log says");
 }
 
-void check_reader(stage::Place const& place, Told const& told, fuzz::LogImage const& log)
+void check_reader(stage::LogPlace const& place, Told const& told, fuzz::LogImage const& log)
 try {
     StageReader reader(place.meta());
     std::size_t next = 0;
@@ -192,8 +192,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const log = fuzz::LogBuilder(input).build();
     fuzz::scratch().write("rank0.meta", log.meta);
     fuzz::scratch().write("rank0.data", log.data);
-    stage::Place const place{fuzz::scratch().path(), "rank0"};
-    auto const image = stage::Image::of(log.meta);
+    stage::LogPlace const place{fuzz::scratch().path(), "rank0"};
+    auto const image = stage::LogImage::of(log.meta);
     auto const told = image ? listen(*image, log) : Told();
     check_content(place, told, log);
     check_reader(place, told, log);

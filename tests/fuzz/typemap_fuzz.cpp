@@ -56,7 +56,7 @@ Built build(Input& input, int depth)
         for (std::int64_t i = 0; i < count; ++i)
             for (auto const byte : body.bytes) built.bytes.push_back(byte + i * step);
     } else {
-        std::vector<Typemap::Part> parts;
+        std::vector<Typemap::Member> parts;
         auto const same = build(input, depth - 1);
         std::int64_t end = 0;
         for (auto left = input.pick(0, 5); left > 0 && built.bytes.size() <= most_bytes; --left) {
@@ -124,7 +124,7 @@ void check_packing(Built const& built, std::int64_t from, std::int64_t to)
 
 void check_access(Built const& tile, Input& input)
 {
-    pattern::View view;
+    pattern::TiledView view;
     view.displacement = input.number();
     view.extent = tile.map.end() - tile.map.begin() + input.take<std::int8_t>();
     view.tile = tile.map;
@@ -157,11 +157,11 @@ void check_access(Built const& tile, Input& input)
         for (std::size_t i = 1; i < all.size(); ++i) claim(all[i].file > all[i - 1].file, "layouts ascend");
         claim(layout.end() == all.back().file + 1, "and know their end");
         auto const limit = all[at(input.pick(0, 255)) % all.size()].file;
-        pattern::Cursor cursor(layout);
+        pattern::LayoutCursor cursor(layout);
         cursor.seek(limit);
         claim(cursor.position() == limit, "a cursor finds a byte");
         std::vector<test::Place> rest;
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
             for (auto const& place : test::places(run)) rest.push_back(place);
         auto const first = std::find_if(all.begin(), all.end(), [&](auto const& p) { return p.file == limit; });
         claim(std::equal(first, all.end(), rest.begin(), rest.end()), "and goes on from there");

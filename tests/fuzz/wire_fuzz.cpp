@@ -9,14 +9,14 @@ namespace {
 using namespace tapioca;
 using fuzz::claim;
 using fuzz::Input;
-using pattern::Run;
+using pattern::PieceRun;
 namespace wire = engine::wire;
 
-std::vector<Run> decoded(std::span<std::byte const> bytes)
+std::vector<PieceRun> decoded(std::span<std::byte const> bytes)
 {
-    std::vector<Run> result;
+    std::vector<PieceRun> result;
     wire::Runs runs(bytes);
-    for (Run run; runs.next(run);) result.push_back(run);
+    for (PieceRun run; runs.next(run);) result.push_back(run);
     return result;
 }
 
@@ -38,11 +38,11 @@ void check_anything(std::span<std::byte const> bytes)
 
 void check_round_trip(Input& input)
 {
-    std::vector<Run> runs;
+    std::vector<PieceRun> runs;
     auto const origin = input.number() & ((std::int64_t{1} << 50) - 1);
     auto place = origin;
     for (auto left = input.pick(0, 30); left > 0; --left) {
-        Run run;
+        PieceRun run;
         run.offset = place + input.take<std::int8_t>();
         run.length = 1 + (input.number() & 0xFFFFFF);
         run.count = 1 + (input.number() & 0xFFFF);
@@ -68,21 +68,21 @@ void check_round_trip(Input& input)
     for (auto left = input.pick(0, 4); left > 0; --left) {
         wire::EntryHeading heading;
         heading.run_bytes = static_cast<std::uint32_t>(bytes.size());
-        heading.way = static_cast<wire::Way>(input.pick(0, 3));
+        heading.way = static_cast<wire::DataPath>(input.pick(0, 3));
         heading.rank = input.take<std::int16_t>();
         heading.data_bytes = static_cast<std::uint32_t>(input.pick(0, 50));
         headings.push_back(heading);
         put(&heading, sizeof heading);
         put(bytes.data(), bytes.size());
         std::vector<std::byte> const data(heading.data_bytes, std::byte{7});
-        if (heading.way == wire::Way::inside) put(data.data(), data.size());
+        if (heading.way == wire::DataPath::inside) put(data.data(), data.size());
     }
     std::span<std::byte const> rest = message;
     for (auto const& heading : headings) {
         auto const entry = wire::take_entry(rest);
         claim(entry.heading.way == heading.way && entry.heading.rank == heading.rank, "a heading is kept");
         claim(std::equal(entry.runs.begin(), entry.runs.end(), bytes.begin(), bytes.end()), "so are the runs");
-        claim(entry.data.size() == (heading.way == wire::Way::inside ? heading.data_bytes : 0), "and the data");
+        claim(entry.data.size() == (heading.way == wire::DataPath::inside ? heading.data_bytes : 0), "and the data");
     }
     claim(rest.empty(), "nothing is left");
 }

@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# Lists of what has grown too long, or was written twice: all must be empty. Part of ./test.
+# Lists of what has grown too long, was written twice, or has a name that means two things: all must be empty. Part of ./test.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 cd "$here/../.."
 
+names=("$here/names.txt")
 case ${1:-} in
 '') ;;
+--names) names=(--all) ;;
 --help | -h)
     cat <<'END'
-usage: tests/run house
+usage: tests/run house [--names]
 
-Three lists, of src, tools, bench and workloads:
+Four lists, of src, tools, bench and workloads:
   sources of more than 400 lines
   functions of more than 60 lines
   runs of six or more equal lines, but for those that tests/house/explained.txt explains
+  type names that are defined in more than one folder, but for those that tests/house/names.txt explains
+With --names no more than the last list, of all such names.
 Exit status: 0 if all are empty, 1 if not, 2 for bad arguments, 77 without the package universal-ctags.
 END
     exit 0 ;;
-*) echo "tests/run house: no arguments expected; see --help" >&2; exit 2 ;;
+*) echo "tests/run house: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
 if ! ctags --version 2>/dev/null | grep -q '^Universal Ctags'; then
     echo "tests/run house: ctags is not installed: apt-get install universal-ctags"
@@ -25,6 +29,11 @@ if ! ctags --version 2>/dev/null | grep -q '^Universal Ctags'; then
 fi
 
 folders=(src workloads tools bench)
+shared=$(python3 "$here/names.py" "${names[@]}" include "${folders[@]}")
+if [ "${names[0]}" = --all ]; then
+    printf '%s\n' "$shared"
+    exit 0
+fi
 status=0
 list() { # TITLE LINES: what there is, if anything
     [ -n "$2" ] || return 0
@@ -44,5 +53,6 @@ copies=$(python3 "$here/copies.py" "$here/explained.txt" "${folders[@]}")
 list "sources of more than 400 lines:" "$sources"
 list "functions of more than 60 lines:" "$functions"
 list "equal lines, six or more:" "$copies"
-[ $status -ne 0 ] || echo "house: nothing too long, nothing written twice"
+list "type names of several folders:" "$shared"
+[ $status -ne 0 ] || echo "house: nothing too long, nothing written twice, one meaning for each name"
 exit $status

@@ -63,18 +63,18 @@ pattern plan/plan.hpp core/units.hpp
 target stage/stage.hpp machine/storage.hpp
 core settings/settings.hpp core/result.hpp
 comm mpiio/datatype.hpp core/result.hpp
-comm api/inside.hpp comm/team.hpp
+comm api/internals.hpp comm/team.hpp
 settings pattern/layout.hpp core/result.hpp
 plan comm/team.hpp pattern/layout.hpp
 engine flush/staging.hpp plan/plan.hpp
 stage engine/transfer.hpp target/target.hpp
-report api/inside.hpp engine/transfer.hpp
+report api/internals.hpp engine/transfer.hpp
 report stage/stage.hpp settings/settings.hpp
-file flush/staging.hpp stage/find.hpp
+file flush/staging.hpp stage/find_logs.hpp
 flush declared/file_state.hpp file/open_file.hpp
-declared api/inside.hpp flush/staging.hpp
+declared api/internals.hpp flush/staging.hpp
 api mpiio/datatype.hpp declared/step_state.hpp
-mpiio api/inside.hpp declared/step_state.hpp
+mpiio api/internals.hpp declared/step_state.hpp
 END
 
 # Nobody climbs over the wall.

@@ -184,7 +184,7 @@ TEST(C, PatternsOfEveryKindInSeveralSteps)
     std::int64_t const shape[] = {6, 4 * ranks()};
     std::int64_t start[2], count[2];
     EXPECT_OK(TAPIOCA_Block_of(2, shape, ranks(), rank(), start, count));
-    auto const block = block_of(shape, ranks(), rank(), 2);
+    auto const block = block_of({.shape = {shape[0], shape[1]}, .ranks = ranks(), .rank = rank(), .element_size = 2});
     EXPECT_TRUE(std::equal(start, start + 2, block.start.begin()));
     EXPECT_TRUE(std::equal(count, count + 2, block.count.begin()));
 

@@ -72,7 +72,7 @@ TEST(Learning, EveryWayMovesTheSameBytes)
     }
 }
 
-TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
+TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndElseOnlyThoseThatComeNear)
 {
     Scratch const scratch;
     for (auto const* const wish : {"on", "off"}) {
@@ -99,8 +99,8 @@ TEST(Learning, TriesOtherWaysWhereAPredictionWasOffAndOnlyThere)
         auto const measured = chosen["measured_s"].get<double>();
         auto const predicted = chosen["predicted_s"].get<double>();
         bool const off = measured > 1.25 * predicted || predicted > 1.25 * measured;
-        bool const tried = account.at("predictions").at(0).at("ways").size() > 1;
-        EXPECT_TRUE(!tried || off) << account.at("predictions").dump(2);
+        for (auto const& way : first["ways"])
+            EXPECT_TRUE(off || way["predicted_s"].get<double>() < 1.25 * predicted) << first.dump(2);
     }
 }
 
@@ -135,11 +135,11 @@ TEST(Learning, ALaterJobBeginsWithWhatAnEarlierOneHasFound)
     if (ranks() == 1) GTEST_SKIP() << "takes two ranks";
     Scratch const scratch;
     auto const path = scratch.path("learnt.txt");
-    // On a machine so busy that trying is not affordable for long, nothing is settled after 400 runs.
+    // On a machine so busy that trying is not affordable for long, nothing is settled after so many runs.
     std::string text;
     nlohmann::json first;
     for (int i = 0; i < 10 && text.empty(); ++i) {
-        first = run_often(scratch, path, 400);
+        first = run_often(scratch, path, 2000);
         text = text_of(path);
         MPI_Barrier(MPI_COMM_WORLD);
     }
@@ -194,7 +194,7 @@ TEST(Learning, ARelativePathIsThatOfTheDirectoryInWhichTheFileWasOpened)
         {
             auto step = file.declare(dealt(false));
             auto const data = stream(static_cast<std::uint64_t>(rank()), 60'000);
-            for (int run = 0; run < 400; ++run) {
+            for (int run = 0; run < 2000; ++run) {
                 step.write(0, data);
                 step.finish();
             }

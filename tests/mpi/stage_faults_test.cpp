@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stage/files.hpp"
+#include "stage/log_files.hpp"
 #include "stage/marker.hpp"
 #include "support/faults.hpp"
 #include "support/mpi_test.hpp"
@@ -426,7 +426,7 @@ TEST_F(StageFaults, LinksThatSomebodyPlantedAreNotFollowed)
 
     // where the job's directory and its files would be
     if (rank() != 0) return;
-    stage::Identity const identity = {std::byte{7}};
+    stage::OpeningId const identity = {std::byte{7}};
     auto const directory = stage + "/tapioca-" + stage::to_hex(identity);
     fs::create_directory_symlink(fs::absolute(scratch.directory()), directory);
     EXPECT_EQ(stage::make_directory(stage, identity).error().code, Errc::permission);

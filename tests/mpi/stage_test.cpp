@@ -49,7 +49,7 @@ public:
     void run()
     {
         for (auto calls = random_.pick(2, 24); calls > 0; --calls) {
-            if (random_.chance(5)) ::usleep(3000);  // the agent gets on
+            if (random_.chance(5)) ::usleep(3000);  // the background_drainer gets on
             auto const what = random_.pick(1, 100);
             if (what <= 65)
                 write();

@@ -43,6 +43,47 @@ Pattern blocks(std::int64_t each)
     return pattern;
 }
 
+TEST(Step, TakesRangesOfEveryKindAndVariablesWithAType)
+{
+    Scratch const scratch;
+    auto file = File::open(MPI_COMM_WORLD, std::filesystem::path(scratch.path("file")), Mode::create);
+    Pattern pattern;
+    auto const u = pattern.add<double>("u", block_of({.shape = {4 * ranks()}, .ranks = ranks(), .rank = rank()}));
+    auto step = file.declare(pattern);
+    std::array<double, 4> mine{};
+    std::iota(mine.begin(), mine.end(), 10.0 * rank());
+    auto const run_and_check = [&] {
+        EXPECT_EQ(step.finish().bytes, sizeof(mine));
+        double back[4] = {};
+        step.read(0, back);
+        EXPECT_EQ(step.finish().bytes, sizeof(mine));
+        EXPECT_EQ(step.received(u), sizeof(mine));
+        EXPECT_TRUE(std::equal(mine.begin(), mine.end(), back));
+        step.read(u, std::span(back));
+        step.finish();
+        EXPECT_TRUE(std::equal(mine.begin(), mine.end(), back));
+    };
+    step.write(u, mine);  // extents that the compiler knows, and others
+    run_and_check();
+    step.write(0, std::as_bytes(std::span(mine)));
+    run_and_check();
+    step.write(u, std::span<double const>(mine));
+    run_and_check();
+    std::vector<double> const vector(mine.begin(), mine.end());
+    step.write(0, vector);
+    run_and_check();
+    std::vector<double> const few(3);
+    step.write(u, few);
+    try {
+        step.finish();
+        ADD_FAILURE() << "3 of 4 values are no variable";
+    } catch (Error const& error) {
+        EXPECT_NE(std::string(error.what()).find("write(variable 0 'u'): the buffer has 24 bytes"), std::string::npos)
+            << error.what();
+    }
+    file.close();
+}
+
 TEST(Steps, AppendWithNewBuffersEachTime)
 {
     Scratch const scratch;
@@ -127,7 +168,7 @@ TEST(Steps, WithoutAnyDataAreStepsToo)
     empty.add({{5, 0}});
     auto step = file.declare(empty);
     EXPECT_EQ(step.finish().bytes, 0U) << "nothing need be supplied";
-    step.write(0, std::vector<std::byte>{});
+    step.write(0, std::span<std::byte const>());
     EXPECT_EQ(step.finish().bytes, 0U);
     Pattern only_last;  // all but one rank learn from that one whether it writes or reads
     bool const last = rank() == ranks() - 1;

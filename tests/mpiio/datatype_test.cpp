@@ -8,7 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include "mpiio/contents.hpp"
+#include "mpiio/datatype_envelope.hpp"
 #include "support/mpi_test.hpp"
 
 namespace tapioca::mpiio {

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 setup_name="tests/run mutations"
 
 usage="usage: tests/run mutations [--page] [--list] [NAME...]    NAMEs: files of tests/mutations (default: all)
-  --page    write the table of docs/reliability.md, of what each mutation came to last
+  --page    write the table of docs/results/mutations.md, of what each mutation came to last
   --list    the names and what they take out
 Each mutation is a patch in tests/mutations with these lines above it:
   Promise:    what the code keeps
@@ -26,7 +26,7 @@ The exit status is 0 if every mutation was caught."
 patches=tests/mutations page='' names=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --page) page=docs/reliability.md ;;
+    --page) page=docs/results/mutations.md ;;
     --list)
         for patch in "$patches"/*.patch; do
             name=${patch##*/}

@@ -36,7 +36,7 @@ inline std::vector<Place> places(pattern::Layout const& layout)
     return result;
 }
 
-inline std::vector<Place> places(pattern::Run const& run)
+inline std::vector<Place> places(pattern::PieceRun const& run)
 {
     std::vector<Place> result;
     for (std::int64_t piece = 0; piece < run.count; ++piece)
@@ -50,8 +50,8 @@ inline std::vector<Place> walk(pattern::Variable const& variable)
 {
     std::vector<Place> result;
     for (auto const& layout : variable.layouts()) {
-        pattern::Cursor cursor(layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        pattern::LayoutCursor cursor(layout);
+        for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
             for (auto const& place : places(run)) result.push_back(place);
     }
     return result;

@@ -128,7 +128,7 @@ Job decompose(Random& random, int ranks, std::int64_t file_offset)
 
     Job job(static_cast<std::size_t>(ranks), std::vector<Declared>(1));
     for (int rank = 0; rank < ranks; ++rank) {
-        auto array = block_of(shape, ranks, rank, element_size, file_offset);
+        auto array = block_of({shape, {}, ranks, rank, element_size, file_offset});
         if (!blocks) {
             array.stride = steps;
             for (std::size_t d = 0; d < dimensions; ++d) {

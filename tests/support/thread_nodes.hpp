@@ -36,7 +36,7 @@ public:
     [[nodiscard]] bool spoiled(std::uint64_t step) const { return spoiled_ == step; }
 
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
-    core::Status agree(std::uint64_t step, int rank, core::Status const& local, engine::Patience const& patience)
+    core::Status agree(std::uint64_t step, int rank, core::Status const& local, engine::WaitPolicy const& wait_policy)
     {
         auto& failures = failures_[step % 2];  // nobody is two ahead
         {
@@ -46,7 +46,7 @@ public:
             if (!local) failures[static_cast<std::size_t>(rank)].error().rank = rank;
         }
         ++arrived_;
-        engine::wait_until(patience, "all", [&] { return arrived_ >= step * static_cast<unsigned>(ranks_); });
+        engine::wait_until(wait_policy, "all", [&] { return arrived_ >= step * static_cast<unsigned>(ranks_); });
         std::lock_guard const lock(mutex);
         core::Status verdict;
         for (auto const& failure : failures) core::keep_first(verdict, failure);
@@ -152,9 +152,9 @@ private:
     std::uint64_t moved_ = 0;
 };
 
-/// Runs `body(seat, rank)` on a thread for each rank of `nodes`.
+/// Runs `body(thread_rank, rank)` on a thread for each rank of `nodes`.
 inline void on_nodes(plan::Nodes const& nodes, std::vector<Scene> const& scenes,
-                     std::function<void(Seat&, int)> const& body)
+                     std::function<void(ThreadRank&, int)> const& body)
 {
     int ranks = 0;
     for (auto const& node : nodes) ranks += static_cast<int>(node.size());
@@ -167,15 +167,18 @@ inline void on_nodes(plan::Nodes const& nodes, std::vector<Scene> const& scenes,
             threads.emplace_back([&, node, i] {
                 auto const rank = nodes[node][i];
                 Post post(world, rank);
-                Seat seat(here, static_cast<int>(i), rank, static_cast<int>(node));
+                ThreadRank thread_rank(here, static_cast<int>(i), rank, static_cast<int>(node));
                 std::uint64_t step = 0;
-                engine::Net const net{&post, nullptr, static_cast<int>(node), [&] { return world.all_began(step); },
-                                      [&] { return world.spoiled(step); }};
-                seat.node.net = &net;
-                seat.patience.poll = [&] { return post.moved(); };
-                seat.begin = [&](bool spoiled) { world.begin(++step, spoiled); };
-                seat.agree = [&](core::Status const& local) { return world.agree(step, rank, local, seat.patience); };
-                body(seat, rank);
+                engine::NetworkContext const net{&post, nullptr, static_cast<int>(node),
+                                                 [&] { return world.all_began(step); },
+                                                 [&] { return world.spoiled(step); }};
+                thread_rank.node.net = &net;
+                thread_rank.wait_policy.poll = [&] { return post.moved(); };
+                thread_rank.begin = [&](bool spoiled) { world.begin(++step, spoiled); };
+                thread_rank.agree = [&](core::Status const& local) {
+                    return world.agree(step, rank, local, thread_rank.wait_policy);
+                };
+                body(thread_rank, rank);
             });
     }
     for (auto& thread : threads) thread.join();

@@ -36,7 +36,8 @@ inline void connect(Scene& scene, plan::Nodes const& nodes)
         std::vector<plan::Weight> weights;
         for (std::size_t node = 0; node < nodes.size(); ++node) {
             pattern::Scale scale(cuts, scene.plan.write.unit);
-            for (int const rank : nodes[node]) scale.add(scene.patterns[static_cast<std::size_t>(rank)].all());
+            for (int const rank : nodes[node])
+                scale.add(tapioca::pattern::variables_of(scene.patterns[static_cast<std::size_t>(rank)]));
             auto const here = plan::weights_of(static_cast<int>(node), scale.weights(), nodes.size());
             weights.insert(weights.end(), here.begin(), here.end());
         }
@@ -53,13 +54,13 @@ inline Scene make_scene(Job job, Options const& options, std::int64_t base, std:
     plan::Job planned;
     for (auto const& variables : job) {
         scene.patterns.push_back(pattern_of(variables));
-        planned.pattern.add(pattern::summarise(scene.patterns.back().all()));
+        planned.pattern.add(pattern::summarise(tapioca::pattern::variables_of(scene.patterns.back())));
     }
     std::vector<std::uint64_t> histogram(plan::histogram_bins, 0);
     if (planned.pattern.bytes > 0)
         for (auto const& pattern : scene.patterns) {
-            auto const mine =
-                pattern::histogram(pattern.all(), planned.pattern.begin, planned.pattern.end, plan::histogram_bins);
+            auto const mine = pattern::histogram(tapioca::pattern::variables_of(pattern), planned.pattern.begin,
+                                                 planned.pattern.end, plan::histogram_bins);
             for (std::size_t i = 0; i < mine.size(); ++i) histogram[i] += mine[i];
         }
     planned.storage = machine::storage_profile("tmpfs");
@@ -112,8 +113,8 @@ struct NodeMemory {
           lanes{static_cast<std::size_t>(partitions), engine::most_buffers},
           control(engine::Exchange::bytes(ranks_here)),
           counters(engine::Exchange::lane_bytes(ranks_here, lanes)),
-          buffers(most(scenes, [](engine::Site const& site) { return site.bytes(); })),
-          maps(most(scenes, [](engine::Site const& site) { return site.map_bytes(); }))
+          buffers(most(scenes, [](engine::BufferLayout const& buffer_layout) { return buffer_layout.bytes(); })),
+          maps(most(scenes, [](engine::BufferLayout const& buffer_layout) { return buffer_layout.map_bytes(); }))
     {
     }
 
@@ -131,7 +132,7 @@ private:
         std::uint64_t most = 0;  // the same on every node
         for (auto const& scene : scenes)
             for (auto const* const route : {&scene.plan.write, &scene.plan.read})
-                most = std::max(most, bytes(engine::Site(*route, 0)));
+                most = std::max(most, bytes(engine::BufferLayout(*route, 0)));
         return most;
     }
 };
@@ -157,23 +158,23 @@ private:
 };
 
 /// One rank: its exchange, its drain thread and where its tickets stand.
-class Seat {
+class ThreadRank {
 public:
     /// Rank `here` of node `number`, and rank `rank` of all.
-    Seat(NodeMemory const& memory, int here, int rank, int number = 0)
+    ThreadRank(NodeMemory const& memory, int here, int rank, int number = 0)
         : exchange(memory.control.data(), memory.ranks, here),
           worker(machine::allowed_cores(), [] { std::abort(); }),
           rank_(rank),
           number_(number)
     {
-        patience.crowded = true;
+        wait_policy.crowded = true;
         exchange.use_lanes(memory.counters.data(), memory.lanes);
         tickets.lanes.resize(memory.lanes.count, 0);
         node.exchange = &exchange;
         node.buffers = memory.buffers.data();
         node.maps = memory.maps.data();
         node.worker = &worker;
-        node.patience = &patience;
+        node.wait_policy = &wait_policy;
         node.rank = rank;
         launched = worker.launch();
     }
@@ -181,11 +182,11 @@ public:
     std::unique_ptr<engine::Run> start(Scene& scene, target::Target* target, core::Status const& target_status = {})
     {
         auto const& route = scene.route();
-        site_ = std::make_unique<engine::Site>(route, number_);
-        auto const& variables = scene.patterns[static_cast<std::size_t>(rank_)].all();
+        buffer_layout_ = std::make_unique<engine::BufferLayout>(route, number_);
+        auto const& variables = tapioca::pattern::variables_of(scene.patterns[static_cast<std::size_t>(rank_)]);
         auto context = node;
         context.route = &route;
-        context.site = site_.get();
+        context.buffer_layout = buffer_layout_.get();
         context.writing = scene.writing;
         context.every_byte = scene.plan.job.pattern.dense();
         context.base = scene.base;
@@ -217,16 +218,16 @@ public:
         if (scene.spoiled_rank == rank_) status = core::fail(Errc::invalid_argument, "spoiled");
         if (begin) begin(scene.spoiled_rank == rank_);
         auto const run = start(scene, target, target_status);
-        engine::wait_until(patience, "the run", [&] { return run->advance(); });
+        engine::wait_until(wait_policy, "the run", [&] { return run->advance(); });
         core::keep_first(status, run->settle());
-        status = agree ? agree(status) : exchange.agree(status, patience);
+        status = agree ? agree(status) : exchange.agree(status, wait_policy);
         if (received) *received = run->received();
         return status;
     }
 
     engine::Exchange exchange;
     target::Worker worker;
-    engine::Patience patience;
+    engine::WaitPolicy wait_policy;
     engine::Tickets tickets;
     engine::Context node;  ///< what all steps have in common
     core::Status launched;
@@ -237,19 +238,19 @@ public:
 private:
     int rank_;
     int number_;
-    std::unique_ptr<engine::Site> site_;
+    std::unique_ptr<engine::BufferLayout> buffer_layout_;
     target::LazyFile lazy_target_;
 };
 
-/// Runs `body(seat, rank)` on a thread for each rank, with buffers large enough for all `scenes`.
-inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::function<void(Seat&, int)> const& body)
+/// Runs `body(thread_rank, rank)` on a thread for each rank, with buffers large enough for all `scenes`.
+inline void on_threads(int ranks, std::vector<Scene> const& scenes, std::function<void(ThreadRank&, int)> const& body)
 {
     NodeMemory const memory(ranks, ranks, scenes);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
-            Seat seat(memory, rank, rank);
-            body(seat, rank);
+            ThreadRank thread_rank(memory, rank, rank);
+            body(thread_rank, rank);
         });
     for (auto& thread : threads) thread.join();
 }

@@ -25,7 +25,7 @@ inline Bytes contents(std::string const& path)
 
 inline std::unique_ptr<target::Target> open_update(std::string const& path)
 {
-    auto file = target::open_file(path, target::Access::update);
+    auto file = target::open_file(path, target::OpenMode::update);
     EXPECT_TRUE(file);
     return file ? std::move(*file) : nullptr;
 }
@@ -142,13 +142,13 @@ inline Story random_story(int ranks, int steps, std::string const& path, plan::N
 }
 
 /// Every rank runs all steps of a story on its own target, and has what it must have after each.
-inline void live(Story& story, Seat& seat, int rank, target::Target& target)
+inline void live(Story& story, ThreadRank& thread_rank, int rank, target::Target& target)
 {
-    ASSERT_TRUE(seat.launched);
+    ASSERT_TRUE(thread_rank.launched);
     auto const r = static_cast<std::size_t>(rank);
     for (std::size_t i = 0; i < story.scenes.size(); ++i) {
         std::vector<std::uint64_t> received;
-        auto const status = seat.finish(story.scenes[i], &target, {}, &received);
+        auto const status = thread_rank.finish(story.scenes[i], &target, {}, &received);
         EXPECT_TRUE(status) << status.error().text;
         if (story.scenes[i].writing) continue;
         EXPECT_EQ(received, story.counts[i][r]) << "step " << i;

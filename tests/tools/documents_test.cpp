@@ -1,9 +1,13 @@
-// The README and the man page list what the tables of settings, verbs and workloads have: each complaint is one line.
+// The documents list what the tables of settings, verbs and workloads have, and lead to each other: each complaint is
+// one line.
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -47,14 +51,35 @@ bool has(std::string const& text, std::string const& part)
     return text.find(part) != std::string::npos;
 }
 
+/// The pages of Markdown that links lead to from this one, directly or not, and itself. A link to a file that is not
+/// there is a failure.
+std::set<std::string> reached_from(std::string const& first)
+{
+    std::regex const link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
+    std::set<std::string> reached{first};
+    std::vector<std::string> open{first};
+    while (!open.empty()) {
+        std::filesystem::path const page = open.back();
+        open.pop_back();
+        auto const text = document(page.string());
+        for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+            auto const to = (page.parent_path() / at->str(1)).lexically_normal();
+            EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(SOURCE) / to))
+                << page.string() << " links to " << to.string() << ", which does not exist";
+            if (to.extension() == ".md" && reached.insert(to.string()).second) open.push_back(to.string());
+        }
+    }
+    return reached;
+}
+
 /// What a document says of each setting that it lists.
 using Listed = std::map<std::string, std::string>;
 
-/// The defaults in the README's table.
+/// The defaults in the table of docs/settings.md.
 Listed defaults_of_readme()
 {
     Listed listed;
-    std::istringstream lines(document("README.md"));
+    std::istringstream lines(document("docs/settings.md"));
     for (std::string line; std::getline(lines, line);) {
         if (!line.starts_with("| `TAPIOCA_")) continue;
         std::smatch cells;
@@ -94,13 +119,13 @@ TEST(Documents, ReadmeListsEverySettingWithItsDefault)
     for (auto const& row : settings::table()) {
         auto const found = listed.find(row.variable());
         if (found == listed.end())
-            ADD_FAILURE() << "README.md lacks " << row.variable();
+            ADD_FAILURE() << "docs/settings.md lacks " << row.variable();
         else
             EXPECT_TRUE(found->second.starts_with(row.otherwise) && found->second.empty() == row.otherwise.empty())
-                << "README.md: the default of " << row.variable() << " is '" << row.otherwise << "', not '"
+                << "docs/settings.md: the default of " << row.variable() << " is '" << row.otherwise << "', not '"
                 << found->second << "'";
     }
-    expect_no_others(listed, "README.md");
+    expect_no_others(listed, "docs/settings.md");
 }
 
 TEST(Documents, ManPageListsEverySettingWithItsDefault)
@@ -122,16 +147,16 @@ TEST(Documents, NameTheStandardHints)
 {
     for (auto const& row : settings::table())
         if (!row.standard_hint.empty()) {
-            EXPECT_TRUE(has(document("README.md"), fmt::format("`{}`", row.standard_hint)))
-                << "README.md lacks the hint " << row.standard_hint;
+            EXPECT_TRUE(has(document("docs/settings.md"), fmt::format("`{}`", row.standard_hint)))
+                << "docs/settings.md lacks the hint " << row.standard_hint;
         }
 }
 
 TEST(Documents, ReadmeNamesEveryStrategy)
 {
-    auto const row = between(document("README.md"), "| `TAPIOCA_STRATEGY`", "\n");
+    auto const row = between(document("docs/settings.md"), "| `TAPIOCA_STRATEGY`", "\n");
     for (auto const name : tapioca::core::strategy_names())
-        EXPECT_TRUE(has(row, fmt::format("`{}`", name))) << "README.md: TAPIOCA_STRATEGY lacks " << name;
+        EXPECT_TRUE(has(row, fmt::format("`{}`", name))) << "docs/settings.md: TAPIOCA_STRATEGY lacks " << name;
 }
 
 TEST(Documents, NameNoSettingThatThereIsNot)
@@ -140,14 +165,28 @@ TEST(Documents, NameNoSettingThatThereIsNot)
     for (auto const& row : settings::table()) known.insert(row.variable());
     auto const others = document("include/tapioca/tapioca.h") + document("CMakeLists.txt");
     std::regex const name(R"(\bTAPIOCA_[A-Z_]+\b)");
-    for (auto const* const where :
-         {"README.md", "docs/tapioca.1", "docs/collectives.md", "docs/design.md", "docs/dropin.md", "docs/model.md",
-          "docs/platforms.md", "docs/reliability.md", "docs/stage.md"}) {
+    auto pages = reached_from("README.md");
+    pages.insert("docs/tapioca.1");
+    for (auto const& where : pages) {
+        if (where == "CHANGELOG.md") continue;  // it tells of settings that are gone
         auto const text = document(where);
         for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at)
             EXPECT_TRUE(known.contains(at->str()) || has(others, at->str()))
                 << where << " speaks of " << at->str() << ", which is no setting";
     }
+}
+
+TEST(Documents, LeadFromTheReadmeToEveryPage)
+{
+    auto const reached = reached_from("README.md");
+    std::filesystem::path const root(SOURCE);
+    for (auto const& entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
+        auto const page = entry.path().lexically_relative(root).string();
+        if (entry.path().extension() != ".md") continue;
+        EXPECT_TRUE(reached.contains(page)) << "no link leads from README.md to " << page;
+    }
+    auto const readme = document("README.md");
+    EXPECT_LE(std::count(readme.begin(), readme.end(), '\n'), 150);
 }
 
 TEST(Documents, NameEveryVerbAndItsOptions)

@@ -1,6 +1,6 @@
 // Predictions for several nodes: recomputed by hand, rank by rank, node by node, gateway by gateway; and the number of
 // aggregators that follows from them.
-#include "plan/across.hpp"
+#include "plan/predict_across_nodes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -237,7 +237,7 @@ TEST(Across, LargePiecesGoStraightWhereLinksAreOnlyAssumed)
     EXPECT_EQ(way("array1d:16M,uniform", true), Way::aggregated) << "hardly any crosses";
 }
 
-TEST(Number, OfThePapersIsByServersAndPsets)
+TEST(AggregatorCount, OfThePapersIsByServersAndPsets)
 {
     Options options;
     options.nbaggr = nbaggr_paper;
@@ -257,7 +257,7 @@ TEST(Number, OfThePapersIsByServersAndPsets)
 /// The default against a quarter, half, twice and four times its number, in predicted time. (Not on the papers'
 /// example, whose 30 ms a hop make a message dearer than all data: there it depends on who has data in how many
 /// partitions, and that is not known when the number is chosen.)
-TEST(Number, ByDefaultIsNearTheBestOfItsNeighbours)
+TEST(AggregatorCount, ByDefaultIsNearTheBestOfItsNeighbours)
 {
     for (auto const& [machine, nodes] :
          {std::pair("mira", 128), std::pair("mira", 512), std::pair("theta", 256), std::pair("theta", 768),
@@ -283,13 +283,13 @@ TEST(Number, ByDefaultIsNearTheBestOfItsNeighbours)
         }
 }
 
-TEST(Number, LeavesNoAggregatorWithoutData)
+TEST(AggregatorCount, LeavesNoAggregatorWithoutData)
 {
     for (auto const& [machine, nodes] : {std::pair("cooley", 32), std::pair("theta", 64), std::pair("mira", 128)})
         for (auto const* const workload : {"hacc:25000,aos", "hacc:100,soa", "hacc:2000,soa"}) {
             auto const seen = foresee(shipped(machine), nodes, 12, workload);
             for (auto const* const route : {&seen.plan.write, &seen.plan.read}) {
-                EXPECT_EQ(route->seats.size(), static_cast<std::size_t>(route->aggregators));
+                EXPECT_EQ(route->aggregator_places.size(), static_cast<std::size_t>(route->aggregators));
                 for (std::size_t p = 0; p + 1 < route->cuts.size(); ++p)
                     EXPECT_LT(route->cuts[p], route->cuts[p + 1]) << machine << ' ' << workload;
             }
@@ -305,11 +305,11 @@ TEST(Models, OfThePapersElectAmongThePartitionsOwnNodes)
         auto const described = shipped("mira");
         auto const plan = foresee(described, 1024, 16, "hacc:25000,aos", options).plan;
         auto const& network = plan.write.network;
-        for (std::size_t p = 0; p < plan.write.seats.size(); ++p) {
+        for (std::size_t p = 0; p < plan.write.aggregator_places.size(); ++p) {
             bool const own = std::any_of(network.feeds.begin(), network.feeds.end(), [&](auto const& feed) {
-                return feed.node == plan.write.seats[p].node && feed.begin <= p && p < feed.end;
+                return feed.node == plan.write.aggregator_places[p].node && feed.begin <= p && p < feed.end;
             });
-            ASSERT_TRUE(own) << model << ", partition " << p << " on node " << plan.write.seats[p].node;
+            ASSERT_TRUE(own) << model << ", partition " << p << " on node " << plan.write.aggregator_places[p].node;
         }
     }
 }
@@ -323,7 +323,7 @@ TEST(Strategies, BridgeFirstTakesSoManyInEveryPset)
     for (int pset = 0; pset < 8; ++pset) {
         std::vector<int> nodes;
         for (int k = 0; k < 16; ++k)
-            nodes.push_back(plan.write.seats[static_cast<std::size_t>(16 * pset + k)].node - 128 * pset);
+            nodes.push_back(plan.write.aggregator_places[static_cast<std::size_t>(16 * pset + k)].node - 128 * pset);
         EXPECT_EQ(nodes, (std::vector<int>{32, 96, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}));
     }
 }

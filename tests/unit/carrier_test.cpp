@@ -56,9 +56,9 @@ TEST(Target, MayBeSomethingElseThanAFile)
     auto story = random_story(3, 60, "elsewhere");
     InMemory::Place place;
     place.bytes = contents("elsewhere");
-    on_threads(3, story.scenes, [&](Seat& seat, int rank) {
+    on_threads(3, story.scenes, [&](ThreadRank& thread_rank, int rank) {
         InMemory target(place);
-        live(story, seat, rank, target);
+        live(story, thread_rank, rank, target);
     });
     EXPECT_TRUE(place.bytes == story.image);
 }
@@ -79,9 +79,9 @@ TEST_P(Nodes, AreCrossedInRandomStepsInARow)
 {
     auto const& nodes = GetParam();
     auto story = random_story(ranks_of(nodes), 60, "nodes", nodes);
-    on_nodes(nodes, story.scenes, [&](Seat& seat, int rank) {
+    on_nodes(nodes, story.scenes, [&](ThreadRank& thread_rank, int rank) {
         Slow target(open_update("nodes"));
-        live(story, seat, rank, target);
+        live(story, thread_rank, rank, target);
     });
     EXPECT_TRUE(contents("nodes") == story.image);
 }
@@ -111,9 +111,9 @@ TEST_P(Nodes, AreCrossedByLargePiecesWithoutACopyOnTheWay)
         }
         story.scenes.push_back(std::move(scene));
     }
-    on_nodes(nodes, story.scenes, [&](Seat& seat, int rank) {
+    on_nodes(nodes, story.scenes, [&](ThreadRank& thread_rank, int rank) {
         auto const target = open_update("large");
-        live(story, seat, rank, *target);
+        live(story, thread_rank, rank, *target);
     });
     EXPECT_TRUE(contents("large") == story.image);
 }
@@ -131,9 +131,9 @@ TEST_P(Nodes, WriteNothingIfARankOfAnotherNodeIsSpoiled)
         std::vector<Scene> scenes;
         scenes.push_back(make_scene(interleave(ranks_of(nodes), 0, 24, 20), options, 0, 64, 0, nodes));
         scenes[0].spoiled_rank = spoiled;
-        on_nodes(nodes, scenes, [&](Seat& seat, int) {
+        on_nodes(nodes, scenes, [&](ThreadRank& thread_rank, int) {
             auto const target = open_update("spoilednodes");
-            auto const status = seat.finish(scenes[0], target.get());
+            auto const status = thread_rank.finish(scenes[0], target.get());
             ASSERT_FALSE(status);
             EXPECT_EQ(status.error().rank, spoiled);
         });

@@ -42,7 +42,7 @@ Plan unconnected(std::vector<std::vector<Extent>> const& ranks, std::size_t node
     for (auto const& extents : ranks) {
         Pattern pattern;
         pattern.add(extents);
-        job.pattern.add(pattern::summarise(pattern.all()));
+        job.pattern.add(pattern::summarise(tapioca::pattern::variables_of(pattern)));
     }
     job.storage = machine::storage_profile("tmpfs");
     job.options = options;
@@ -286,7 +286,7 @@ TEST(Connect, KeepsTheMemoryCapOrSaysThatItCannot)
             for (auto const& extents : data) {
                 Pattern pattern;
                 pattern.add(extents);
-                job.pattern.add(pattern::summarise(pattern.all()));
+                job.pattern.add(pattern::summarise(tapioca::pattern::variables_of(pattern)));
             }
             job.pattern.most_bookkeeping_bytes = 100;
             job.storage = machine::storage_profile("tmpfs");
@@ -353,7 +353,7 @@ Plan by_default(int nodes, std::int64_t bytes, std::int64_t block, std::uint64_t
     for (int r = 0; r < all; ++r) {
         Pattern pattern;
         pattern.add(Subarray{{bytes / block, all * block}, {0, r * block}, {bytes / block, block}, {}, 1, 0});
-        ranks.push_back(pattern.all());
+        ranks.push_back(tapioca::pattern::variables_of(pattern));
         job.pattern.add(pattern::summarise(ranks.back()));
     }
     job.storage = machine::storage_profile("tmpfs");
@@ -439,7 +439,7 @@ TEST(Connect, OverlappingWritesAreCountedForEveryLayer)
     for (int r = 0; r < 8; ++r) {
         Pattern pattern;
         pattern.add(std::vector<Extent>(10, {0, 100'000}));
-        job.pattern.add(pattern::summarise(pattern.all()));
+        job.pattern.add(pattern::summarise(tapioca::pattern::variables_of(pattern)));
     }
     job.ranks = job.nodes = 8;
     Route route;

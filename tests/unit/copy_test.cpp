@@ -14,7 +14,7 @@ TEST(Copy, RunsGoToTheirPlacesAndComeBack)
 {
     std::mt19937 random(31);
     for (int trial = 0; trial < 3000; ++trial) {
-        pattern::Run run;
+        pattern::PieceRun run;
         run.length = pick(random, 0, 2) == 0 ? pick(random, 1, 140) : std::int64_t{1} << pick(random, 0, 7);
         run.count = pick(random, 1, 6);
         run.offset = 1000 + pick(random, 0, 50);

@@ -32,13 +32,13 @@ protected:
         return 0;
     }
     /// The election of the one aggregator, with what is free of hbm, dram and nvr, and buffers of 3 x 16 MB.
-    [[nodiscard]] core::Result<std::vector<Seat>> elect(std::vector<double> const& free_of,
-                                                        std::vector<std::string>* notes = nullptr) const
+    [[nodiscard]] core::Result<std::vector<AggregatorPlace>> elect(std::vector<double> const& free_of,
+                                                                   std::vector<std::string>* notes = nullptr) const
     {
         Election election;
         election.machine = &machine;
         election.where = {0, 1, 2, 3};
-        election.seats = {1, 1, 1, 1};
+        election.aggregator_places = {1, 1, 1, 1};
         election.model = Model::paper_2024;
         election.needed_bytes = static_cast<std::uint64_t>(3 * 16 * MB);
         election.free_bytes.emplace_back(machine.tiers.size(), 0);
@@ -48,9 +48,9 @@ protected:
             election.free_bytes[0][tier(name)] = static_cast<std::uint64_t>(free_of[i]);
         }
         election.partitions = {{sources, 85 * MB, 1}};
-        auto seats = assign(election, all_bids(election));
-        if (seats && notes) *notes = notes_on(election, *seats);
-        return seats;
+        auto aggregator_places = assign(election, all_bids(election));
+        if (aggregator_places && notes) *notes = notes_on(election, *aggregator_places);
+        return aggregator_places;
     }
 
     machine::Machine machine;

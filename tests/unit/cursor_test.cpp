@@ -1,4 +1,4 @@
-// Cursor: walking regular layouts, lists and lists in loops, against a list of all their bytes.
+// LayoutCursor: walking regular layouts, lists and lists in loops, against a list of all their bytes.
 #include <gtest/gtest.h>
 
 #include "support/layouts.hpp"
@@ -9,9 +9,9 @@ namespace {
 using test::pick;
 using test::Place;
 
-std::vector<Layout::Entry> random_entries(std::mt19937& random, std::int64_t most)
+std::vector<Layout::ListItem> random_entries(std::mt19937& random, std::int64_t most)
 {
-    std::vector<Layout::Entry> result;
+    std::vector<Layout::ListItem> result;
     std::int64_t offset = pick(random, 0, 20);
     std::int64_t buffer = pick(random, 0, 5);
     for (auto entries = pick(random, most == 1 ? 1 : 0, most); entries > 0; --entries) {
@@ -41,7 +41,7 @@ Layout random_layout(std::mt19937& random, std::int64_t most_dimensions, std::in
 }
 
 /// Walks the cursor from where it stands to the end with random limits.
-void expect_walk(Cursor cursor, std::vector<Place> const& expected, std::mt19937& random)
+void expect_walk(LayoutCursor cursor, std::vector<Place> const& expected, std::mt19937& random)
 {
     std::size_t at = 0;
     std::int64_t limit = 0;
@@ -49,7 +49,7 @@ void expect_walk(Cursor cursor, std::vector<Place> const& expected, std::mt19937
         ASSERT_EQ(cursor.position(), expected[at].file);
         limit = std::max(limit, expected[at].file) + pick(random, 0, 12);
         if (pick(random, 0, 9) == 0) limit = no_offset;
-        for (Run run; cursor.next(limit, run);)
+        for (PieceRun run; cursor.next(limit, run);)
             for (auto const& place : test::places(run)) {
                 ASSERT_LT(at, expected.size());
                 ASSERT_EQ(place, expected[at]);
@@ -59,19 +59,19 @@ void expect_walk(Cursor cursor, std::vector<Place> const& expected, std::mt19937
         ASSERT_GE(cursor.position(), limit);
     }
     EXPECT_EQ(cursor.position(), no_offset);
-    Run run;
+    PieceRun run;
     EXPECT_FALSE(cursor.next(no_offset, run));
 }
 
 void expect_all(Layout const& layout, std::mt19937& random)
 {
     auto const all = test::places(layout);
-    expect_walk(Cursor(layout), all, random);
+    expect_walk(LayoutCursor(layout), all, random);
     auto const last = all.empty() ? 10 : all.back().file;
     for (int i = 0; i < 12; ++i) {
         auto const offset = pick(random, -3, last + 5);
         auto const from = std::find_if(all.begin(), all.end(), [&](auto const& place) { return place.file >= offset; });
-        Cursor cursor(layout);
+        LayoutCursor cursor(layout);
         cursor.seek(offset);
         expect_walk(cursor, {from, all.end()}, random);
         if (testing::Test::HasFatalFailure()) return;
@@ -82,29 +82,29 @@ void expect_all(Layout const& layout, std::mt19937& random)
     }
 }
 
-TEST(Cursor, WalksRandomRegularLayouts)
+TEST(LayoutCursor, WalksRandomRegularLayouts)
 {
     std::mt19937 random(1);
     for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 4, 1), random);
 }
 
-TEST(Cursor, WalksRandomLists)
+TEST(LayoutCursor, WalksRandomLists)
 {
     std::mt19937 random(2);
     for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 0, 12), random);
 }
 
-TEST(Cursor, WalksRandomListsInLoops)
+TEST(LayoutCursor, WalksRandomListsInLoops)
 {
     std::mt19937 random(3);
     for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) expect_all(random_layout(random, 3, 4), random);
 }
 
-TEST(Cursor, CutsAPieceAtTheLimit)
+TEST(LayoutCursor, CutsAPieceAtTheLimit)
 {
     Layout const layout{0, 0, {}, {{10, 10, 0}, {30, 5, 10}}};
-    Cursor cursor(layout);
-    pattern::Run run;
+    LayoutCursor cursor(layout);
+    pattern::PieceRun run;
     ASSERT_TRUE(cursor.next(13, run));
     EXPECT_EQ(run.offset, 10);
     EXPECT_EQ(run.length, 3);
@@ -115,11 +115,11 @@ TEST(Cursor, CutsAPieceAtTheLimit)
     EXPECT_EQ(run.buffer, 3);
 }
 
-TEST(Cursor, TakesARowOfEqualPiecesAtOnce)
+TEST(LayoutCursor, TakesARowOfEqualPiecesAtOnce)
 {
     Layout const layout{100, 0, {{3, 1000, 40}, {5, 16, 8}}, {{0, 8, 0}}};
-    Cursor cursor(layout);
-    pattern::Run run;
+    LayoutCursor cursor(layout);
+    pattern::PieceRun run;
     ASSERT_TRUE(cursor.next(no_offset, run));
     EXPECT_EQ(run.count, 5);
     EXPECT_EQ(run.stride, 16);
@@ -129,15 +129,15 @@ TEST(Cursor, TakesARowOfEqualPiecesAtOnce)
     EXPECT_EQ(run.buffer, 40);
 }
 
-TEST(Cursor, ReachesTheLastOffsetThereIs)
+TEST(LayoutCursor, ReachesTheLastOffsetThereIs)
 {
     constexpr auto last = no_offset;
     Layout const listed{0, 0, {}, {{last - 7, 7, 0}}};
     Layout const regular{last - 70, 0, {{10, 7, 7}}, {{0, 7, 0}}};
     for (auto const* const layout : {&listed, &regular}) {
-        Cursor cursor(*layout);
+        LayoutCursor cursor(*layout);
         cursor.seek(last - 3);
-        pattern::Run run;
+        pattern::PieceRun run;
         ASSERT_TRUE(cursor.next(no_offset, run));
         EXPECT_EQ(run.offset, last - 3);
         EXPECT_EQ(run.length, 3);

@@ -31,7 +31,7 @@ std::unique_ptr<Scene> random_scene(std::mt19937_64& random, int most_nodes, std
     std::iota(election.where.begin(), election.where.end(), 0);
     if (random() % 2 == 0) std::shuffle(election.where.begin(), election.where.end(), random);
     auto const per_node = 1 + static_cast<int>(random() % 8);
-    election.seats.assign(static_cast<std::size_t>(nodes), per_node);
+    election.aggregator_places.assign(static_cast<std::size_t>(nodes), per_node);
     election.needed_bytes = 1 << 20;
     election.free_bytes = {{1ULL << 36}};
     election.strategy = strategy_named(random() % 2 == 0 ? "TOPOLOGY_AWARE" : "CONTENTION_AWARE");
@@ -149,9 +149,9 @@ void expect_close_to_cheapest(bool scarce)
     for (int trial = 0; trial < trials; ++trial) {
         auto const scene = random_scene(random, 64, 48);
         if (scarce) add_scarce_tier(random, *scene);
-        auto const seats = assign(scene->election, all_bids(scene->election));
-        ASSERT_TRUE(seats) << seats.error().text;
-        auto const excess = total_score(scene->election, *seats) / least_total(scene->election) - 1;
+        auto const aggregator_places = assign(scene->election, all_bids(scene->election));
+        ASSERT_TRUE(aggregator_places) << aggregator_places.error().text;
+        auto const excess = total_score(scene->election, *aggregator_places) / least_total(scene->election) - 1;
         if (!scarce) {
             ASSERT_GE(excess, -1e-9) << "cheaper than the cheapest";
         }
@@ -181,19 +181,22 @@ TEST(Election, GivesNoNodeASecondAggregatorWhileAnotherWithinFivePercentHasNone)
     for (int trial = 0; trial < 120; ++trial) {
         auto const scene = random_scene(random, 100, 120);
         auto const& election = scene->election;
-        auto const seats = assign(election, all_bids(election));
-        ASSERT_TRUE(seats);
+        auto const aggregator_places = assign(election, all_bids(election));
+        ASSERT_TRUE(aggregator_places);
         std::vector<int> count(election.where.size(), 0);
-        for (auto const& seat : *seats) ++count[static_cast<std::size_t>(seat.node)];
+        for (auto const& aggregator_place : *aggregator_places)
+            ++count[static_cast<std::size_t>(aggregator_place.node)];
         for (std::size_t node = 0; node < count.size(); ++node)
             EXPECT_LE(count[node], election.fit_on(static_cast<int>(node)));
-        for (std::size_t p = 0; p < seats->size(); ++p) {
-            auto const& seat = (*seats)[p];
-            if (count[static_cast<std::size_t>(seat.node)] < 2) continue;
+        for (std::size_t p = 0; p < aggregator_places->size(); ++p) {
+            auto const& aggregator_place = (*aggregator_places)[p];
+            if (count[static_cast<std::size_t>(aggregator_place.node)] < 2) continue;
             ++seconds;
             for (auto const& bid : offers(election, p))
-                ASSERT_FALSE(count[static_cast<std::size_t>(bid.node)] == 0 && bid.score < 1.05 * seat.score)
-                    << "partition " << p << " on node " << seat.node << ", node " << bid.node << " has none";
+                ASSERT_FALSE(count[static_cast<std::size_t>(bid.node)] == 0 &&
+                             bid.score < 1.05 * aggregator_place.score)
+                    << "partition " << p << " on node " << aggregator_place.node << ", node " << bid.node
+                    << " has none";
         }
     }
     EXPECT_GT(seconds, 100) << "else this shows nothing";
@@ -226,10 +229,10 @@ TEST(Election, IsTheSameWhoeverCollectsTheBidsInWhateverOrder)
             ASSERT_EQ(once[i].score, again[i].score);
             ASSERT_NEAR(once[i].score, all[i].score, 0.02 * all[i].score);  // lots decide between equals
         }
-        auto const seats = assign(election, once);
+        auto const aggregator_places = assign(election, once);
         auto const central = assign(election, all);
-        ASSERT_TRUE(seats && central);
-        EXPECT_NEAR(total_score(election, *seats), total_score(election, *central),
+        ASSERT_TRUE(aggregator_places && central);
+        EXPECT_NEAR(total_score(election, *aggregator_places), total_score(election, *central),
                     0.05 * total_score(election, *central));
     }
 }
@@ -244,7 +247,7 @@ std::unique_ptr<Scene> two_switches(std::size_t partitions)
     auto& election = scene->election;
     election.machine = &scene->machine;
     election.where = {0, 1, 2, 3, 4, 5, 6, 7};
-    election.seats.assign(8, 2);
+    election.aggregator_places.assign(8, 2);
     election.needed_bytes = 1 << 20;
     election.free_bytes = {{1ULL << 36}};
     for (std::size_t p = 0; p < partitions; ++p) {
@@ -262,26 +265,26 @@ TEST(Election, ByTopologyPutsAggregatorsWhereMostDataIsAndByRankOrderOnTheFirstN
     auto& election = scene->election;
     for (auto const* const strategy : {"TOPOLOGY_AWARE", "CONTENTION_AWARE"}) {
         election.strategy = strategy_named(strategy);
-        auto const seats = assign(election, all_bids(election));
-        ASSERT_TRUE(seats);
+        auto const aggregator_places = assign(election, all_bids(election));
+        ASSERT_TRUE(aggregator_places);
         std::vector<int> nodes;
-        for (auto const& seat : *seats) nodes.push_back(seat.node);
+        for (auto const& aggregator_place : *aggregator_places) nodes.push_back(aggregator_place.node);
         std::sort(nodes.begin(), nodes.end());
         EXPECT_EQ(nodes, (std::vector<int>{4, 5, 6, 7})) << strategy;
     }
     election.strategy = strategy_named("RANK_ORDER");
-    auto const seats = assign(election, all_bids(election));
-    ASSERT_TRUE(seats);
-    for (std::size_t p = 0; p < 4; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p));
+    auto const aggregator_places = assign(election, all_bids(election));
+    ASSERT_TRUE(aggregator_places);
+    for (std::size_t p = 0; p < 4; ++p) EXPECT_EQ((*aggregator_places)[p].node, static_cast<int>(p));
 }
 
 TEST(Election, ByRankOrderGoesRoundAgainWhenAllNodesHaveOne)
 {
     auto const scene = two_switches(11);
     scene->election.strategy = strategy_named("RANK_ORDER");
-    auto const seats = assign(scene->election, all_bids(scene->election));
-    ASSERT_TRUE(seats);
-    for (std::size_t p = 0; p < 11; ++p) EXPECT_EQ((*seats)[p].node, static_cast<int>(p % 8));
+    auto const aggregator_places = assign(scene->election, all_bids(scene->election));
+    ASSERT_TRUE(aggregator_places);
+    for (std::size_t p = 0; p < 11; ++p) EXPECT_EQ((*aggregator_places)[p].node, static_cast<int>(p % 8));
 }
 
 TEST(Election, ByPathTakesTheNodesNearestToTheFileOrFarthestFromIt)
@@ -292,9 +295,9 @@ TEST(Election, ByPathTakesTheNodesNearestToTheFileOrFarthestFromIt)
     scene->machine.gateways.link = {"storage", 1e-6, 1e9};
     auto const nodes = [&](char const* strategy) {
         election.strategy = strategy_named(strategy);
-        auto const seats = assign(election, all_bids(election));
-        EXPECT_TRUE(seats);
-        std::vector<int> list{(*seats)[0].node, (*seats)[1].node};
+        auto const aggregator_places = assign(election, all_bids(election));
+        EXPECT_TRUE(aggregator_places);
+        std::vector<int> list{(*aggregator_places)[0].node, (*aggregator_places)[1].node};
         std::sort(list.begin(), list.end());
         return list;
     };
@@ -308,15 +311,15 @@ TEST(Election, TakesTheNextTierForThoseThatNoLongerFit)
     auto& election = scene->election;
     scene->machine.tiers.insert(scene->machine.tiers.begin(), test::tier("hbm", "numa", 50e-9, 20e9, 1e12));
     election.where = {0};
-    election.seats = {4};
+    election.aggregator_places = {4};
     election.free_bytes = {{3U << 20, 1ULL << 30}};  // three of four fit the first
     for (auto& partition : election.partitions) partition.sources = {{0, 1e6}};
-    auto const seats = assign(election, all_bids(election));
-    ASSERT_TRUE(seats) << seats.error().text;
+    auto const aggregator_places = assign(election, all_bids(election));
+    ASSERT_TRUE(aggregator_places) << aggregator_places.error().text;
     std::vector<int> on_tier(2, 0);
-    for (auto const& seat : *seats) ++on_tier[seat.tier];
+    for (auto const& aggregator_place : *aggregator_places) ++on_tier[aggregator_place.tier];
     EXPECT_EQ(on_tier, (std::vector<int>{3, 1}));
-    EXPECT_EQ(notes_on(election, *seats),
+    EXPECT_EQ(notes_on(election, *aggregator_places),
               std::vector<std::string>{"hbm would be faster, but has room for 3 only: dram instead"});
 }
 
@@ -329,17 +332,17 @@ TEST(Election, GoesToAnotherNodeRatherThanToASlowTierOfItsOwn)
     auto& election = scene.election;
     election.machine = &scene.machine;
     election.where = {0, 1, 2, 3};
-    election.seats.assign(4, 2);
+    election.aggregator_places.assign(4, 2);
     election.needed_bytes = 1 << 20;
     election.free_bytes = {{1U << 20, 1ULL << 30}};  // one fits the fast tier
     election.partitions.assign(2, {{{0, 1e9}}, 1e9, 10});
     for (auto const* const strategy : {"TOPOLOGY_AWARE", "CONTENTION_AWARE"}) {
         election.strategy = strategy_named(strategy);
-        auto const seats = assign(election, all_bids(election));
-        ASSERT_TRUE(seats) << seats.error().text;
-        EXPECT_EQ((*seats)[0].tier + (*seats)[1].tier, 0U) << "both on fast memory";
-        EXPECT_NE((*seats)[0].node, (*seats)[1].node);
-        EXPECT_TRUE((*seats)[0].node == 0 || (*seats)[1].node == 0) << "one where the data is";
+        auto const aggregator_places = assign(election, all_bids(election));
+        ASSERT_TRUE(aggregator_places) << aggregator_places.error().text;
+        EXPECT_EQ((*aggregator_places)[0].tier + (*aggregator_places)[1].tier, 0U) << "both on fast memory";
+        EXPECT_NE((*aggregator_places)[0].node, (*aggregator_places)[1].node);
+        EXPECT_TRUE((*aggregator_places)[0].node == 0 || (*aggregator_places)[1].node == 0) << "one where the data is";
     }
 }
 
@@ -350,9 +353,9 @@ TEST(Election, WithPersistencyOnlyTiersCountThatKeepTheData)
     scene->machine.tiers.push_back(test::tier("ssd", "ssd", 100e-6, 1e9, 1e12, machine::Persistency::job));
     election.free_bytes = {{1ULL << 36, 1ULL << 36}};
     election.persistency = machine::Persistency::job;
-    auto const seats = assign(election, all_bids(election));
-    ASSERT_TRUE(seats);
-    EXPECT_EQ((*seats)[0].tier, 1U);
+    auto const aggregator_places = assign(election, all_bids(election));
+    ASSERT_TRUE(aggregator_places);
+    EXPECT_EQ((*aggregator_places)[0].tier, 1U);
     election.persistency = machine::Persistency::permanent;
     auto const none = assign(election, all_bids(election));
     ASSERT_FALSE(none);

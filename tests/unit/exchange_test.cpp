@@ -10,17 +10,17 @@
 namespace tapioca::test {
 namespace {
 
-using Direction = engine::Exchange::Direction;
+using Direction = engine::Exchange::Announcement;
 
 TEST(Protocol, AgreesOnTheFailureOfTheLowestRankOverAndOver)
 {
-    on_threads(4, {}, [](Seat& seat, int rank) {
+    on_threads(4, {}, [](ThreadRank& thread_rank, int rank) {
         for (int i = 0; i < 300; ++i) {
             core::Status local;
             // in turn: nobody fails, one rank, several ranks
             if (i % 3 == 1 && rank == i % 4) local = core::fail_errno(EIO, "turn " + std::to_string(i));
             if (i % 3 == 2 && rank >= i % 4) local = core::fail(Errc::mismatch, "rank " + std::to_string(rank));
-            auto const agreed = seat.exchange.agree(local, seat.patience);
+            auto const agreed = thread_rank.exchange.agree(local, thread_rank.wait_policy);
             if (i % 3 == 0) {
                 ASSERT_TRUE(agreed);
                 continue;
@@ -36,9 +36,9 @@ TEST(Protocol, AgreesOnTheFailureOfTheLowestRankOverAndOver)
 
 TEST(Protocol, CutsATextThatIsTooLongForSharedMemory)
 {
-    on_threads(2, {}, [](Seat& seat, int rank) {
-        auto const agreed = seat.exchange.agree(
-            rank == 1 ? core::fail(Errc::io, std::string(5000, 'x')) : core::Status(), seat.patience);
+    on_threads(2, {}, [](ThreadRank& thread_rank, int rank) {
+        auto const agreed = thread_rank.exchange.agree(
+            rank == 1 ? core::fail(Errc::io, std::string(5000, 'x')) : core::Status(), thread_rank.wait_policy);
         ASSERT_FALSE(agreed);
         EXPECT_EQ(agreed.error().text, std::string(agreed.error().text.size(), 'x'));
         EXPECT_GT(agreed.error().text.size(), 500U);
@@ -48,18 +48,18 @@ TEST(Protocol, CutsATextThatIsTooLongForSharedMemory)
 
 TEST(Protocol, RanksWithoutDataLearnTheDirectionFromTheOthers)
 {
-    on_threads(4, {}, [](Seat& seat, int rank) {
+    on_threads(4, {}, [](ThreadRank& thread_rank, int rank) {
         for (std::uint64_t step = 0; step < 200; ++step) {
             auto const talker = static_cast<int>(step % 5);  // 4: nobody
             auto const said = step % 2 == 0 ? Direction::write : Direction::read;
-            seat.exchange.announce(step, rank == talker ? said : Direction::none);
+            thread_rank.exchange.announce(step, rank == talker ? said : Direction::none);
             auto heard = Direction::unknown;
-            engine::wait_until(seat.patience, "somebody", [&] {
-                heard = seat.exchange.announced(step);
+            engine::wait_until(thread_rank.wait_policy, "somebody", [&] {
+                heard = thread_rank.exchange.announced(step);
                 return heard != Direction::unknown;
             });
             ASSERT_EQ(heard, talker == 4 ? Direction::none : said) << "step " << step;
-            ASSERT_TRUE(seat.exchange.agree({}, seat.patience));
+            ASSERT_TRUE(thread_rank.exchange.agree({}, thread_rank.wait_policy));
         }
     });
 }
@@ -76,13 +76,13 @@ struct Bitten {
 
 TEST(Protocol, LosesPatienceWithARankThatNeverComes)
 {
-    on_threads(2, {}, [](Seat& seat, int rank) {
+    on_threads(2, {}, [](ThreadRank& thread_rank, int rank) {
         if (rank == 1) return;
         std::string const file = "some file";
         comm::wait_on({0.05, 0, 2, "declare", &file});
         Bitten bitten;
         auto const began = std::chrono::steady_clock::now();
-        engine::wait_until(seat.patience, "the other ranks to arrive", [&] { return bitten.over.load(); });
+        engine::wait_until(thread_rank.wait_policy, "the other ranks to arrive", [&] { return bitten.over.load(); });
         EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
         EXPECT_EQ(bitten.for_what, "the other ranks to arrive (declare, some file)");
     });
@@ -97,17 +97,17 @@ TEST(Protocol, LosesPatienceWithARankThatNeverFills)
         options.nbaggr = 1;
         options.direct = Direct::never;
         std::vector<Scene> scenes{make_scene(interleave(2, 0, 24, 30), options, 0, 64)};
-        auto created = target::open_file("never_filled", target::Access::create);
+        auto created = target::open_file("never_filled", target::OpenMode::create);
         ASSERT_TRUE(created);
-        on_threads(2, scenes, [&](Seat& seat, int rank) {
+        on_threads(2, scenes, [&](ThreadRank& thread_rank, int rank) {
             if (rank == 1) return;
             struct Over {};
             comm::wait_on({0.05, 0, 2});
             Bitten bitten;
-            seat.patience.nudge = [&] {
+            thread_rank.wait_policy.nudge = [&] {
                 if (bitten.over) throw Over{};
             };
-            EXPECT_THROW((void)seat.finish(scenes[0], created->get()), Over);
+            EXPECT_THROW((void)thread_rank.finish(scenes[0], created->get()), Over);
         });
     }
 }

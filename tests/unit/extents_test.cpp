@@ -105,10 +105,10 @@ TEST(Extents, AMillionInAnyOrderAreQuickAndSmall)
     auto const bookkeeping = variable.bookkeeping_bytes();
     EXPECT_LE(bookkeeping, 32 * n);
 
-    Cursor cursor(variable.layouts()[0]);
+    LayoutCursor cursor(variable.layouts()[0]);
     std::int64_t pieces = 0;
     std::int64_t before = -1;
-    for (pattern::Run run; cursor.next(no_offset, run); ++pieces) {
+    for (pattern::PieceRun run; cursor.next(no_offset, run); ++pieces) {
         EXPECT_GT(run.offset, before);
         before = run.offset;
     }

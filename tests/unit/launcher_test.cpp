@@ -42,7 +42,7 @@ std::string programs(Launcher launcher, std::string const& line)
 
 /// The line with /lib/t.so put before.
 std::string started(Launcher launcher, std::string const& line, std::string const& preload = "",
-                    Variables const& settings = {})
+                    EnvironmentVariables const& settings = {})
 {
     auto const command = read_command(split(line), launcher, is_app);
     if (!command) return command.error().text;
@@ -114,7 +114,7 @@ TEST(Programs, AreFoundBehindWrappers)
 
 TEST(Library, GoesToEveryProgramOfOpenMpi)
 {
-    auto const line = [](char const* words, char const* preload = "", Variables const& settings = {}) {
+    auto const line = [](char const* words, char const* preload = "", EnvironmentVariables const& settings = {}) {
         return started(Launcher::open_mpi, words, preload, settings);
     };
     EXPECT_EQ(line("mpirun -n 2 a : -n 1 b"), "mpirun -x LD_PRELOAD=/lib/t.so -n 2 a : -x LD_PRELOAD=/lib/t.so -n 1 b");
@@ -133,7 +133,7 @@ TEST(Library, GoesToEveryProgramOfOpenMpi)
 
 TEST(Library, GoesToAllProgramsOfHydraAtOnce)
 {
-    auto const line = [](char const* words, char const* preload = "", Variables const& settings = {}) {
+    auto const line = [](char const* words, char const* preload = "", EnvironmentVariables const& settings = {}) {
         return started(Launcher::hydra, words, preload, settings);
     };
     EXPECT_EQ(line("mpiexec -n 2 a : -n 1 b", "x.so"), "mpiexec -genv LD_PRELOAD /lib/t.so:x.so -n 2 a : -n 1 b");
@@ -147,7 +147,7 @@ TEST(Library, GoesToAllProgramsOfHydraAtOnce)
 
 TEST(Library, JoinsWhatSrunExports)
 {
-    auto const line = [](char const* words, char const* preload = "", Variables const& settings = {}) {
+    auto const line = [](char const* words, char const* preload = "", EnvironmentVariables const& settings = {}) {
         return started(Launcher::srun, words, preload, settings);
     };
     EXPECT_EQ(line("srun a : -n 2 b"),

@@ -17,8 +17,8 @@ protected:
     Lazy()
     {
         std::ofstream(path_) << "bytes";
-        auto const opened = open_file(path_, Access::read);
-        expected_ = {path_, Access::update, *identity_of(descriptor(**opened)), "elsewhere", false};
+        auto const opened = open_file(path_, OpenMode::read);
+        expected_ = {path_, OpenMode::update, *identity_of(descriptor(**opened)), "elsewhere", false};
         file_.expect(expected_);
     }
     ~Lazy() override { fs::remove(path_); }

@@ -24,13 +24,52 @@ double run(Learner& learner, Seconds const& truth, int runs)
 
 std::vector<Alternative> const others = {{0, 7.0}, {2, 7.5}, {16, 9.0}};
 
-TEST(Learner, KeepsWhatTakesAsLongAsPredicted)
+TEST(Learner, KeepsWhatTakesAsLongAsPredictedIfNothingElseComesNear)
 {
-    Learner learner({1, 6.3}, others);
-    Seconds const truth = {{"1 aggregator", 6.5}, {"direct", 1.0}, {"2 aggregators", 1.0}, {"16 aggregators", 1.0}};
-    EXPECT_DOUBLE_EQ(run(learner, truth, 100), 650);  // nothing else was tried
+    Learner learner({1, 5.5}, others);
+    Seconds const truth = {{"1 aggregator", 6.0}, {"direct", 1.0}, {"2 aggregators", 1.0}, {"16 aggregators", 1.0}};
+    EXPECT_DOUBLE_EQ(run(learner, truth, 100), 600);  // nothing else was tried
     EXPECT_TRUE(learner.settled());
     EXPECT_EQ(learner.kept().verdict, "as predicted");
+}
+
+TEST(Learner, TriesWhatIsPredictedToComeNearThoughThePredictionWasRight)
+{
+    Learner learner({1, 6.3}, {{0, 7.0}, {2, 7.5}, {16, 9.0}, {1, 6.3, 1 << 20}});
+    Seconds const truth = {{"1 aggregator", 6.5},
+                           {"direct", 7.1},
+                           {"2 aggregators", 6.4},
+                           {"16 aggregators", 1.0},
+                           {"1 aggregator, 1024 KiB", 5.5}};
+    EXPECT_LE(run(learner, truth, 20), 20 * 6.5 + 6.5);
+    EXPECT_EQ(learner.way().name(), "1 aggregator, 1024 KiB");
+    EXPECT_TRUE(learner.settled());
+    EXPECT_EQ(learner.trials()[3].runs, 0);  // 16 aggregators
+}
+
+TEST(Learner, WhatWasSlowForAWhileIsNotReplaced)
+{
+    Learner learner({1, 6.3}, {{0, 7.0}});
+    for (int i = 0; i < 3; ++i) learner.ran(7.5);  // others use the machine
+    ASSERT_EQ(learner.way().name(), "direct");
+    for (int i = 0; i < 3; ++i) learner.ran(7.0);
+    ASSERT_EQ(learner.way().name(), "1 aggregator");
+    EXPECT_FALSE(learner.settled());
+    for (int i = 0; i < 2; ++i) learner.ran(6.3);
+    EXPECT_TRUE(learner.settled());
+    EXPECT_EQ(learner.way().name(), "1 aggregator");
+    EXPECT_EQ(learner.trials()[1].verdict, "not faster");
+    EXPECT_EQ(learner.trials()[0].runs, 5);
+    EXPECT_EQ(learner.trials()[1].runs, 3);
+}
+
+TEST(Learner, StepsOfMicrosecondsAreNotWorthPlans)
+{
+    Learner learner({1, 2e-6}, {{0, 3e-6}, {Alternative::left, 0}});
+    Seconds const truth = {{"1 aggregator", 5e-6}, {"direct", 4e-6}, {"left to the MPI library", 1e-6}};
+    run(learner, truth, 3);
+    EXPECT_TRUE(learner.settled());
+    EXPECT_EQ(learner.way().name(), "1 aggregator");
 }
 
 TEST(Learner, TriesOthersWhereThePredictionWasOffAndKeepsTheFastest)
@@ -112,26 +151,35 @@ TEST(Learner, GoesOnWithoutAWayThatIsRefused)
 TEST(Learner, BeginsWithWhatAnEarlierJobHasFound)
 {
     Learner learner({1, 1.0}, {{0, 1.1}});
-    learner.prefer(0, 0.5);
+    learner.prefer({0, 0.5});
     EXPECT_EQ(learner.way().name(), "direct");
     EXPECT_DOUBLE_EQ(run(learner, {{"direct", 0.9}}, 10), 9.0);
     EXPECT_TRUE(learner.settled());
     EXPECT_EQ(learner.kept().verdict, "the fastest in an earlier job");
     Learner other({1, 1.0}, {{0, 1.1}});
-    other.prefer(64, 0.5);  // which this job cannot have
+    other.prefer({64, 0.5});  // which this job cannot have
     EXPECT_EQ(other.way().name(), "1 aggregator");
     EXPECT_FALSE(other.settled());
 }
 
+TEST(Learner, BeginsWithTheBuffersThatAnEarlierJobHasFound)
+{
+    Learner learner({1, 1.0}, {{0, 1.1}});
+    learner.prefer({1, 0.5, 1 << 20});
+    EXPECT_EQ(learner.way().name(), "1 aggregator, 1024 KiB");
+    run(learner, {{"1 aggregator, 1024 KiB", 0.6}}, 5);
+    EXPECT_TRUE(learner.settled());
+}
+
 TEST(Learner, LearnsAnewWhereAnEarlierJobsWayHasBecomeSlow)
 {
-    Learner learner({1, 1.0}, {{0, 1.1}, {2, 1.2}});
-    learner.prefer(0, 0.5);
+    Learner learner({1, 1.0}, {{0, 1.1}, {2, 1.4}});
+    learner.prefer({0, 0.5});
     Seconds const truth = {{"direct", 3.0}, {"1 aggregator", 1.1}, {"2 aggregators", 0.1}};
     run(learner, truth, 20);
     EXPECT_TRUE(learner.settled());
     EXPECT_EQ(learner.way().name(), "1 aggregator");
-    EXPECT_EQ(learner.kept().verdict, "as predicted");
+    EXPECT_EQ(learner.kept().verdict, "the fastest of those tried");
     EXPECT_EQ(learner.trials()[1].verdict, "slower than in an earlier job");
 }
 

@@ -21,12 +21,13 @@ Job job_of(std::vector<std::vector<Extent>> const& ranks, Options const& options
     for (auto const& extents : ranks) {
         Pattern pattern;
         pattern.add(extents);
-        job.pattern.add(pattern::summarise(pattern.all()));
+        job.pattern.add(pattern::summarise(tapioca::pattern::variables_of(pattern)));
         patterns.push_back(pattern);
     }
     histogram.assign(histogram_bins, 0);
     for (auto const& pattern : patterns) {
-        auto const mine = pattern::histogram(pattern.all(), job.pattern.begin, job.pattern.end, histogram_bins);
+        auto const mine = pattern::histogram(tapioca::pattern::variables_of(pattern), job.pattern.begin,
+                                             job.pattern.end, histogram_bins);
         for (std::size_t i = 0; i < mine.size(); ++i) histogram[i] += mine[i];
     }
     job.storage = machine::storage_profile("tmpfs");

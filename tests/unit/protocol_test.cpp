@@ -36,10 +36,10 @@ TEST_P(Threads, MoveEveryByteInRandomStepsInARow)
     auto const ranks = GetParam();
     for (bool const crowded : {false, true}) {
         auto story = random_story(ranks, 120, "steps");
-        on_threads(ranks, story.scenes, [&](Seat& seat, int rank) {
-            seat.patience.crowded = crowded;
+        on_threads(ranks, story.scenes, [&](ThreadRank& thread_rank, int rank) {
+            thread_rank.wait_policy.crowded = crowded;
             Slow target(open_update("steps"));
-            live(story, seat, rank, target);
+            live(story, thread_rank, rank, target);
         });
         EXPECT_TRUE(contents("steps") == story.image);
     }
@@ -68,10 +68,10 @@ TEST(Protocol, AFailureAtAnyCallIsTheSameOnEveryRankAndTheNextStepWorks)
                 new_file("faulty", 3000, random);
                 std::vector<Scene> scenes{many_rounds(writing), many_rounds(true)};
                 std::atomic<int> failures = 0;
-                on_threads(3, scenes, [&](Seat& seat, int rank) {
+                on_threads(3, scenes, [&](ThreadRank& thread_rank, int rank) {
                     std::unique_ptr<target::Target> target = open_update("faulty");
                     if (rank == failing) target = std::make_unique<Failing>(std::move(target), call, EIO);
-                    auto const status = seat.finish(scenes[0], target.get());
+                    auto const status = thread_rank.finish(scenes[0], target.get());
                     if (!status) {
                         ++failures;
                         EXPECT_EQ(status.error().code, Errc::io);
@@ -80,7 +80,7 @@ TEST(Protocol, AFailureAtAnyCallIsTheSameOnEveryRankAndTheNextStepWorks)
                         EXPECT_TRUE(status.error().text.ends_with("Input/output error"));
                     }
                     target = open_update("faulty");
-                    EXPECT_TRUE(seat.finish(scenes[1], target.get()));
+                    EXPECT_TRUE(thread_rank.finish(scenes[1], target.get()));
                 });
                 // Readers pull as they come: the failing one may never reach its n-th call.
                 if (writing || failures > 0) {
@@ -98,11 +98,11 @@ TEST(Protocol, ARankThatCannotOpenTheFileFailsTheStepForAll)
         Random random(2);
         new_file("closed", 3000, random);
         std::vector<Scene> scenes{many_rounds(writing)};
-        on_threads(3, scenes, [&](Seat& seat, int rank) {
+        on_threads(3, scenes, [&](ThreadRank& thread_rank, int rank) {
             auto const target = open_update("closed");
             core::Status why;
             if (rank == 1) why = core::fail_errno(EMFILE, "opening");
-            auto const status = seat.finish(scenes[0], rank == 1 ? nullptr : target.get(), why);
+            auto const status = thread_rank.finish(scenes[0], rank == 1 ? nullptr : target.get(), why);
             ASSERT_FALSE(status);
             EXPECT_EQ(status.error().rank, 1);
             EXPECT_EQ(status.error().sys_errno, EMFILE);
@@ -119,13 +119,13 @@ TEST(Protocol, ASpoiledRankKeepsEverythingUnwritten)
             std::vector<Scene> scenes{many_rounds(true), many_rounds(false)};
             scenes[0].spoiled_rank = spoiled;
             scenes[0].background = background;
-            on_threads(3, scenes, [&](Seat& seat, int rank) {
+            on_threads(3, scenes, [&](ThreadRank& thread_rank, int rank) {
                 auto const target = open_update("spoiled");
-                auto const status = seat.finish(scenes[0], target.get());
+                auto const status = thread_rank.finish(scenes[0], target.get());
                 ASSERT_FALSE(status);
                 EXPECT_EQ(status.error().rank, spoiled);
                 EXPECT_EQ(status.error().code, Errc::invalid_argument);
-                EXPECT_TRUE(seat.finish(scenes[1], target.get())) << "reading what was there on rank " << rank;
+                EXPECT_TRUE(thread_rank.finish(scenes[1], target.get())) << "reading what was there on rank " << rank;
             });
             EXPECT_TRUE(contents("spoiled") == before);
             std::uint64_t counted = 0;
@@ -140,9 +140,9 @@ TEST(Protocol, ASpoiledReaderStillReadsForTheOthers)
     auto const image = new_file("spoiledread", 3000, random);
     std::vector<Scene> scenes{many_rounds(false)};
     scenes[0].spoiled_rank = 0;
-    on_threads(3, scenes, [&](Seat& seat, int) {
+    on_threads(3, scenes, [&](ThreadRank& thread_rank, int) {
         auto const target = open_update("spoiledread");
-        EXPECT_FALSE(seat.finish(scenes[0], target.get()));
+        EXPECT_FALSE(thread_rank.finish(scenes[0], target.get()));
     });
     std::uint64_t counted = 0;
     EXPECT_TRUE(scenes[0].data[2][0] == gather(image, 0, scenes[0].job[2][0], filler, counted));
@@ -156,10 +156,10 @@ TEST(Protocol, AbandonedRunsEndWithoutTheOtherRanks)
             new_file("abandoned", 3000, random);
             std::vector<Scene> scenes{many_rounds(writing)};
             scenes[0].background = true;
-            on_threads(3, scenes, [&](Seat& seat, int rank) {
+            on_threads(3, scenes, [&](ThreadRank& thread_rank, int rank) {
                 auto const target = open_update("abandoned");
                 if (rank == 2) return;  // never even starts
-                auto run = seat.start(scenes[0], target.get());
+                auto run = thread_rank.start(scenes[0], target.get());
                 for (int i = 0; i < most_advances * rank; ++i) (void)run->advance();
                 run.reset();
             });

@@ -13,7 +13,7 @@ std::map<std::int64_t, int> coverage(std::vector<Pattern> const& patterns)
 {
     std::map<std::int64_t, int> result;
     for (auto const& pattern : patterns)
-        for (auto const& variable : pattern.all()) {
+        for (auto const& variable : tapioca::pattern::variables_of(pattern)) {
             EXPECT_TRUE(variable->status());
             for (auto const& place : test::walk(*variable)) ++result[place.file];
         }
@@ -38,7 +38,8 @@ TEST(BlockOf, CoversEveryElementOnceForAnyNumberOfRanks)
             for (auto const n : shape) elements *= n;
             std::vector<Pattern> patterns(static_cast<std::size_t>(ranks));
             for (int rank = 0; rank < ranks; ++rank)
-                patterns[static_cast<std::size_t>(rank)].add(block_of(shape, ranks, rank, 3, 100));
+                patterns[static_cast<std::size_t>(rank)].add(
+                    block_of({.shape = shape, .ranks = ranks, .rank = rank, .element_size = 3, .file_offset = 100}));
             expect_exactly_once(patterns, 100, 100 + elements * 3);
             ASSERT_FALSE(HasFatalFailure()) << ranks << " ranks, " << shape.size() << " dimensions";
         }
@@ -47,12 +48,57 @@ TEST(BlockOf, CoversEveryElementOnceForAnyNumberOfRanks)
 TEST(BlockOf, MakesBlocksAsSquareAsTheNumbersAllow)
 {
     std::vector<std::int64_t> const square{100, 100};
-    EXPECT_EQ(block_of(square, 4, 3, 8).count, (std::vector<std::int64_t>{50, 50}));
-    EXPECT_EQ(block_of(square, 4, 3, 8).start, (std::vector<std::int64_t>{50, 50}));
+    EXPECT_EQ(block_of({.shape = square, .ranks = 4, .rank = 3, .element_size = 8}).count,
+              (std::vector<std::int64_t>{50, 50}));
+    EXPECT_EQ(block_of({.shape = square, .ranks = 4, .rank = 3, .element_size = 8}).start,
+              (std::vector<std::int64_t>{50, 50}));
     std::vector<std::int64_t> const tall{1000, 10};
-    EXPECT_EQ(block_of(tall, 4, 1, 8).count, (std::vector<std::int64_t>{250, 10}));
+    EXPECT_EQ(block_of({.shape = tall, .ranks = 4, .rank = 1, .element_size = 8}).count,
+              (std::vector<std::int64_t>{250, 10}));
     std::vector<std::int64_t> const cube{64, 64, 64};
-    EXPECT_EQ(block_of(cube, 8, 7, 8).count, (std::vector<std::int64_t>{32, 32, 32}));
+    EXPECT_EQ(block_of({.shape = cube, .ranks = 8, .rank = 7, .element_size = 8}).count,
+              (std::vector<std::int64_t>{32, 32, 32}));
+}
+
+TEST(BlockOf, GoesThroughAGridAsElementsThroughTheArray)
+{
+    auto const block = block_of({.shape = {10, 9}, .grid = {2, 3}, .rank = 4});
+    EXPECT_EQ(block.start, (std::vector<std::int64_t>{5, 3}));
+    EXPECT_EQ(block.count, (std::vector<std::int64_t>{5, 3}));
+    for (auto const& shape : {std::vector<std::int64_t>{7, 5}, {13, 4}}) {
+        std::vector<Pattern> patterns(6);
+        for (int rank = 0; rank < 6; ++rank)
+            patterns[static_cast<std::size_t>(rank)].add(block_of({.shape = shape, .grid = {3, 2}, .rank = rank}));
+        expect_exactly_once(patterns, 0, shape[0] * shape[1]);
+    }
+}
+
+TEST(BlockOf, MistakesMakeASubarrayThatDeclareRefuses)
+{
+    for (Blocks const& bad : std::vector<Blocks>{{.shape = {8, 8}, .rank = 0},
+                                                 {.shape = {8, 8}, .ranks = 4},
+                                                 {.shape = {8, 8}, .ranks = 4, .rank = 4},
+                                                 {.shape = {8, 8}, .grid = {2}, .rank = 0},
+                                                 {.shape = {8, 8}, .grid = {2, 0}, .rank = 0},
+                                                 {.shape = {8, 8}, .grid = {2, 2}, .rank = 4},
+                                                 {.shape = {8, 8}, .grid = {2, 2}, .ranks = 5, .rank = 0},
+                                                 {.shape = {}, .ranks = 1, .rank = 0}})
+        EXPECT_FALSE(pattern::Variable::from_subarray(0, block_of(bad)).status());
+}
+
+TEST(Pattern, TypedVariablesHaveTheSizeOfTheirTypeAndANameInMessages)
+{
+    Pattern pattern;
+    auto const u = pattern.add<double>("u", block_of({.shape = {4, 4}, .ranks = 1, .rank = 0}));
+    auto const id = pattern.add<std::uint16_t>("id", {{0, 6}});
+    EXPECT_EQ(u.number(), 0U);
+    EXPECT_EQ(id.number(), 1U);
+    EXPECT_EQ(pattern.bytes(u.number()), 4U * 4 * sizeof(double));
+    EXPECT_EQ(pattern.bytes(id.number()), 6U);
+    EXPECT_EQ(pattern::Variable::from_extents(3, {}, "pressure").called(3), "variable 3 'pressure'");
+    auto const bad = pattern::Variable::from_extents(3, std::vector<Extent>{{-1, 8}}, "pressure");
+    ASSERT_FALSE(bad.status());
+    EXPECT_TRUE(bad.status().error().text.starts_with("variable 3 'pressure': extent 0")) << bad.status().error().text;
 }
 
 TEST(Hacc, CoversEveryByteOnceInBothLayouts)
@@ -76,7 +122,7 @@ TEST(Hacc, CoversEveryByteOnceInBothLayouts)
 TEST(Hacc, PutsVariablesTogetherInSoaAndRanksInAos)
 {
     auto const first = [](Pattern const& pattern, std::size_t var) {
-        return test::walk(*pattern.all()[var]).front().file;
+        return test::walk(*tapioca::pattern::variables_of(pattern)[var]).front().file;
     };
     auto const soa = hacc::pattern(hacc::Layout::soa, 10, 20, 100);
     EXPECT_EQ(first(soa, 0), 20 * 4);
@@ -90,7 +136,7 @@ TEST(Hacc, PutsVariablesTogetherInSoaAndRanksInAos)
 TEST(Hacc, RefusesNumbersThatCannotBe)
 {
     auto const negative = hacc::pattern(hacc::Layout::soa, -1, 0, 10);
-    EXPECT_FALSE(negative.all()[0]->status());
+    EXPECT_FALSE(tapioca::pattern::variables_of(negative)[0]->status());
 }
 
 TEST(Pattern, CountsVariablesAndBytes)

@@ -13,10 +13,10 @@
 
 #include <tapioca/stage.hpp>
 
-#include "stage/content.hpp"
+#include "stage/log_content.hpp"
+#include "stage/log_writer.hpp"
 #include "stage/marker.hpp"
 #include "stage/snapshot.hpp"
-#include "stage/writer.hpp"
 
 namespace {
 
@@ -42,7 +42,7 @@ private:
     std::string path_;
 };
 
-Head head_of(Mapping mapping, std::uint32_t ranks)
+Head head_of(LogMapping mapping, std::uint32_t ranks)
 {
     Head head = {};
     head.identity = new_identity();
@@ -63,7 +63,7 @@ Bytes data_of(std::uint64_t bytes, std::uint32_t salt)
 }
 
 /// All kinds of requests, overlapping ones among them.
-void fill(Writer& writer, std::uint64_t first_epoch = 1)
+void fill(LogWriter& writer, std::uint64_t first_epoch = 1)
 {
     auto const rank = writer.rank();
     std::uint32_t number = 0;
@@ -128,10 +128,10 @@ struct Recovered {
     bool operator==(Recovered const&) const = default;
 };
 
-Recovered recover(Place const& place)
+Recovered recover(LogPlace const& place)
 {
     Recovered result;
-    Content content;
+    LogContent content;
     if (!content.add(place)) {
         result.damaged = true;
         return result;
@@ -140,8 +140,8 @@ Recovered recover(Place const& place)
     result.requests = content.requests();
     auto const batch = content.batch(0, UINT64_MAX - 1);
     for (auto const& layout : batch.variables[0]->layouts()) {
-        pattern::Cursor cursor(layout);
-        for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+        pattern::LayoutCursor cursor(layout);
+        for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
             for (std::int64_t i = 0; i < run.count; ++i)
                 for (std::int64_t b = 0; b < run.length; ++b)
                     result.file.at(static_cast<std::size_t>(run.offset + i * run.stride + b)) =
@@ -153,14 +153,14 @@ Recovered recover(Place const& place)
 /// A log, its original content, and how many times it was looked at in another state.
 class Patient {
 public:
-    Patient(Mapping mapping, std::uint32_t ranks) : place_{scratch_.path(), log_name(mapping, 0)}
+    Patient(LogMapping mapping, std::uint32_t ranks) : place_{scratch_.path(), log_name(mapping, 0)}
     {
         auto head = head_of(mapping, std::max(ranks, 3U));
-        auto first = Writer::create(place_, head);
+        auto first = LogWriter::create(place_, head);
         EXPECT_TRUE(first);
         fill(*first);
         for (std::uint32_t rank = 1; rank < ranks; ++rank) {
-            auto writer = Writer::join(place_, rank);
+            auto writer = LogWriter::join(place_, rank);
             EXPECT_TRUE(writer);
             fill(*writer);
         }
@@ -171,7 +171,7 @@ public:
         EXPECT_EQ(requests_.size(), ranks * 6);
     }
 
-    [[nodiscard]] Place const& place() const { return place_; }
+    [[nodiscard]] LogPlace const& place() const { return place_; }
     [[nodiscard]] std::uint64_t cases() const { return cases_; }
     [[nodiscard]] std::uint64_t noticed() const { return noticed_; }
 
@@ -228,7 +228,7 @@ public:
 
 private:
     Scratch scratch_;
-    Place place_;
+    LogPlace place_;
     Requests requests_;
     Recovered recovered_;
     std::uint64_t cases_ = 0;
@@ -249,7 +249,7 @@ constexpr std::uint64_t dead_step = 4099;
 
 TEST(StageLog, EveryBitOfTheEntriesOfAProcess)
 {
-    Patient patient(Mapping::process, 1);
+    Patient patient(LogMapping::process, 1);
     auto const meta = patient.place().meta();
     auto const end = used_end(meta, head_bytes, fs::file_size(meta));
     patient.flip(meta, 0, head_bytes);
@@ -261,7 +261,7 @@ TEST(StageLog, EveryBitOfTheEntriesOfAProcess)
 
 TEST(StageLog, EveryBitOfTheEntriesOfANode)
 {
-    Patient patient(Mapping::node, 3);
+    Patient patient(LogMapping::node, 3);
     auto const meta = patient.place().meta();
     patient.flip(meta, 0, head_bytes, 5);
     for (std::uint64_t block = head_bytes; block < fs::file_size(meta); block += meta_block_bytes) {
@@ -274,7 +274,7 @@ TEST(StageLog, EveryBitOfTheEntriesOfANode)
 
 TEST(StageLog, EveryBitOfTheData)
 {
-    Patient patient(Mapping::process, 1);
+    Patient patient(LogMapping::process, 1);
     auto const data = patient.place().data();
     auto const end = used_end(data, head_bytes, fs::file_size(data));
     patient.flip(data, 0, end);
@@ -284,7 +284,7 @@ TEST(StageLog, EveryBitOfTheData)
 
 TEST(StageLog, EveryBitOfTheDataOfANode)
 {
-    Patient patient(Mapping::node, 3);
+    Patient patient(LogMapping::node, 3);
     auto const data = patient.place().data();
     for (std::uint64_t block = head_bytes; block < fs::file_size(data); block += data_block_bytes)
         patient.flip(data, block, used_end(data, block, std::min(block + data_block_bytes, fs::file_size(data))));
@@ -293,7 +293,7 @@ TEST(StageLog, EveryBitOfTheDataOfANode)
 
 TEST(StageLog, EveryLengthOfTheEntries)
 {
-    Patient patient(Mapping::process, 1);
+    Patient patient(LogMapping::process, 1);
     auto const meta = patient.place().meta();
     auto const end = used_end(meta, head_bytes, fs::file_size(meta));
     patient.truncate(meta, end, fs::file_size(meta), 7);
@@ -304,7 +304,7 @@ TEST(StageLog, EveryLengthOfTheEntries)
 
 TEST(StageLog, EveryLengthOfTheEntriesOfANode)
 {
-    Patient patient(Mapping::node, 3);
+    Patient patient(LogMapping::node, 3);
     auto const meta = patient.place().meta();
     auto end = static_cast<std::uint64_t>(fs::file_size(meta));
     for (auto block = end - meta_block_bytes; end > head_bytes; end = block, block -= meta_block_bytes) {
@@ -318,14 +318,14 @@ TEST(StageLog, EveryLengthOfTheEntriesOfANode)
 
 TEST(StageLog, EveryLengthOfTheData)
 {
-    for (auto const mapping : {Mapping::process, Mapping::node}) {
-        Patient patient(mapping, mapping == Mapping::node ? 3 : 1);
+    for (auto const mapping : {LogMapping::process, LogMapping::node}) {
+        Patient patient(mapping, mapping == LogMapping::node ? 3 : 1);
         auto const data = patient.place().data();
         auto const size = static_cast<std::uint64_t>(fs::file_size(data));
         auto const end = used_end(data, head_bytes, size);
         patient.truncate(data, end, size, dead_step);
         EXPECT_EQ(patient.noticed(), 0U) << "what is cut off behind the data is not missed";
-        patient.truncate(data, mapping == Mapping::node ? end - 1500 : 0, end);
+        patient.truncate(data, mapping == LogMapping::node ? end - 1500 : 0, end);
         patient.tell("lengths of the data");
     }
 }
@@ -333,25 +333,25 @@ TEST(StageLog, EveryLengthOfTheData)
 TEST(StageLog, IsPrivate)
 {
     Scratch const scratch;
-    Place const place{scratch.path(), "rank0"};
-    auto writer = Writer::create(place, head_of(Mapping::process, 1));
+    LogPlace const place{scratch.path(), "rank0"};
+    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
     ASSERT_TRUE(writer);
     for (auto const& path : {place.meta(), place.data()}) {
         struct stat found = {};
         ASSERT_EQ(::stat(path.c_str(), &found), 0);
         EXPECT_EQ(found.st_mode & 0777, 0600U);
     }
-    EXPECT_FALSE(Writer::create(place, head_of(Mapping::process, 1))) << "what is there is not taken over";
+    EXPECT_FALSE(LogWriter::create(place, head_of(LogMapping::process, 1))) << "what is there is not taken over";
     ASSERT_EQ(::chmod(place.meta().c_str(), 0660), 0);
-    EXPECT_FALSE(Content().add(place));
+    EXPECT_FALSE(LogContent().add(place));
     EXPECT_THROW(StageReader reader(place.meta()), Error);
 }
 
 TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
 {
     Scratch const scratch;
-    Place const place{scratch.path(), "rank0"};
-    auto writer = Writer::create(place, head_of(Mapping::process, 1));
+    LogPlace const place{scratch.path(), "rank0"};
+    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
     ASSERT_TRUE(writer);
     fill(*writer);
     auto const save = scratch.path() + "/head";
@@ -365,7 +365,7 @@ TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
     ASSERT_TRUE(write_all(fd, 0, head));
     ::close(fd);
     ::close(old);
-    Content content;
+    LogContent content;
     EXPECT_TRUE(content.add(place));
     EXPECT_TRUE(content.damage().empty());
     EXPECT_EQ(content.requests(), 0U);
@@ -374,16 +374,16 @@ TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
 TEST(StageLog, ABlockOfZerosIsDamage)
 {
     Scratch const scratch;
-    for (auto const mapping : {Mapping::process, Mapping::node}) {
-        Place const place{scratch.path(), mapping == Mapping::process ? "rank0" : "node0"};
-        auto writer = Writer::create(place, head_of(mapping, 1));
+    for (auto const mapping : {LogMapping::process, LogMapping::node}) {
+        LogPlace const place{scratch.path(), mapping == LogMapping::process ? "rank0" : "node0"};
+        auto writer = LogWriter::create(place, head_of(mapping, 1));
         ASSERT_TRUE(writer);
         fill(*writer);
         int const fd = ::open(place.meta().c_str(), O_RDWR | O_CLOEXEC);
         Bytes const zeros(meta_block_bytes);
         for (auto const from : {std::uint64_t{0}, std::uint64_t{200}}) {  // the tail of its entries, then all of it
             ASSERT_TRUE(write_all(fd, head_bytes + 200 - from, std::span(zeros).first(meta_block_bytes - 200 + from)));
-            Content content;
+            LogContent content;
             EXPECT_TRUE(content.add(place));
             auto const wrong = content.verify();
             EXPECT_FALSE(wrong.empty() && content.damage().empty()) << from;
@@ -395,8 +395,8 @@ TEST(StageLog, ABlockOfZerosIsDamage)
 TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
 {
     Scratch const scratch;
-    Place const place{scratch.path(), "rank0"};
-    auto writer = Writer::create(place, head_of(Mapping::process, 1));
+    LogPlace const place{scratch.path(), "rank0"};
+    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
     ASSERT_TRUE(writer);
     fill(*writer);
     auto const seed = seed_of(writer->head());
@@ -404,10 +404,10 @@ TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
     auto const second = head_bytes + meta_block_bytes;  // from where a size that wraps around leads back to the first
     ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(second + meta_block_bytes)), 0);
     for (auto const bytes : {UINT64_MAX - meta_block_bytes + 1, std::uint64_t{1} << 63, std::uint64_t{1} << 61}) {
-        Block block{block_magic, 0, bytes, 1, 6, 0};
+        LogBlock block{block_magic, 0, bytes, 1, 6, 0};
         seal(block, seed);
         ASSERT_TRUE(write_all(fd, second, std::as_bytes(std::span(&block, 1))));
-        Content content;
+        LogContent content;
         EXPECT_TRUE(content.add(place));
         EXPECT_FALSE(content.damage().empty());
     }
@@ -417,8 +417,8 @@ TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
 TEST(StageReader, FollowsALogThatIsWritten)
 {
     Scratch const scratch;
-    Place const place{scratch.path(), "node0"};
-    auto writer = Writer::create(place, head_of(Mapping::node, 2));
+    LogPlace const place{scratch.path(), "node0"};
+    auto writer = LogWriter::create(place, head_of(LogMapping::node, 2));
     ASSERT_TRUE(writer);
     StageReader reader(place.meta());
     EXPECT_FALSE(reader.next());
@@ -426,7 +426,7 @@ TEST(StageReader, FollowsALogThatIsWritten)
     EXPECT_EQ(reader.target(), "/nowhere/target");
     EXPECT_EQ(reader.ranks(), 2U);
 
-    auto other = Writer::join(place, 1);
+    auto other = LogWriter::join(place, 1);
     ASSERT_TRUE(other);
     fill(*other);
     auto const first = reader.next();

@@ -65,8 +65,8 @@ Request random_request(Random& random)
 template <class Visit>
 void each_byte(pattern::Layout const& layout, Visit const& visit)
 {
-    pattern::Cursor cursor(layout);
-    for (pattern::Run run; cursor.next(pattern::no_offset, run);)
+    pattern::LayoutCursor cursor(layout);
+    for (pattern::PieceRun run; cursor.next(pattern::no_offset, run);)
         for (std::int64_t i = 0; i < run.count; ++i)
             for (std::int64_t b = 0; b < run.length; ++b)
                 visit(run.offset + i * run.stride + b, run.buffer + i * run.buffer_stride + b);

@@ -20,7 +20,7 @@ Summary of(std::vector<std::vector<Extent>> const& ranks)
     for (auto const& extents : ranks) {
         Pattern pattern;
         pattern.add(extents);
-        total.add(summarise(pattern.all()));
+        total.add(summarise(tapioca::pattern::variables_of(pattern)));
     }
     return total;
 }
@@ -98,7 +98,7 @@ TEST(Summary, GranuleDividesAllOffsetsAndLengths)
     EXPECT_EQ(of({}).granule(), 1U);
     Pattern pattern;
     pattern.add(Subarray{{8, 8}, {0, 2}, {8, 2}, {}, 16, 0});
-    EXPECT_EQ(summarise(pattern.all()).granule(), 32U);
+    EXPECT_EQ(summarise(tapioca::pattern::variables_of(pattern)).granule(), 32U);
 }
 
 TEST(Histogram, CountsEveryByteInItsSlice)
@@ -115,13 +115,13 @@ TEST(Histogram, CountsEveryByteInItsSlice)
         }
         pattern.add(extents);
         pattern.add(Subarray{{20, 20}, {0, 0}, {10, 10}, {2, 2}, 4, pick(random, 0, 50)});
-        auto const summary = summarise(pattern.all());
+        auto const summary = summarise(tapioca::pattern::variables_of(pattern));
         auto const bins = static_cast<std::size_t>(pick(random, 1, 40));
-        auto const counts = histogram(pattern.all(), summary.begin, summary.end, bins);
+        auto const counts = histogram(tapioca::pattern::variables_of(pattern), summary.begin, summary.end, bins);
         std::vector<std::uint64_t> expected(bins, 0);
         auto const width =
             (summary.end - summary.begin + static_cast<std::int64_t>(bins) - 1) / static_cast<std::int64_t>(bins);
-        for (auto const& variable : pattern.all())
+        for (auto const& variable : tapioca::pattern::variables_of(pattern))
             for (auto const& place : test::walk(*variable))
                 ++expected[static_cast<std::size_t>((place.file - summary.begin) / width)];
         ASSERT_EQ(counts, expected);
@@ -133,7 +133,7 @@ TEST(Histogram, SurvivesTheWholeRangeOfOffsets)
 {
     Pattern pattern;
     pattern.add({{0, 10}, {INT64_MAX - 10, 10}});
-    auto const counts = histogram(pattern.all(), 0, INT64_MAX, 512);
+    auto const counts = histogram(tapioca::pattern::variables_of(pattern), 0, INT64_MAX, 512);
     EXPECT_EQ(counts.front(), 10U);
     EXPECT_EQ(counts.back(), 10U);
 }
@@ -165,11 +165,11 @@ TEST(BytesBetween, CountsWhatLiesBetweenAnyEdges)
         if (pick(random, 0, 3) == 0) edges.push_back(INT64_MAX);
         std::sort(edges.begin(), edges.end());
         std::vector<std::uint64_t> expected(edges.size() - 1, 0);
-        for (auto const& variable : pattern.all())
+        for (auto const& variable : tapioca::pattern::variables_of(pattern))
             for (auto const& place : test::walk(*variable))
                 for (std::size_t e = 0; e + 1 < edges.size(); ++e)
                     expected[e] += place.file >= edges[e] && place.file < edges[e + 1] ? 1 : 0;
-        ASSERT_EQ(bytes_between(pattern.all(), edges), expected);
+        ASSERT_EQ(bytes_between(tapioca::pattern::variables_of(pattern), edges), expected);
     }
 }
 
@@ -184,13 +184,13 @@ TEST(Scale, CountsBytesInPartitionsAndTellsWhichOnesAreNear)
         if (pick(random, 0, 3) == 0) cuts.push_back(INT64_MAX);
         std::sort(cuts.begin(), cuts.end());
         Scale scale(cuts, margin);
-        std::vector<Scale::Weight> expected(cuts.size() - 1);
+        std::vector<Scale::Share> expected(cuts.size() - 1);
         for (auto rank = pick(random, 1, 4); rank > 0; --rank) {
             Pattern pattern;
             for (auto left = pick(random, 0, 5); left > 0; --left)
                 pattern.add({{pick(random, 0, 3000), pick(random, 0, 200)}});
-            scale.add(pattern.all());
-            for (auto const& variable : pattern.all())
+            scale.add(tapioca::pattern::variables_of(pattern));
+            for (auto const& variable : tapioca::pattern::variables_of(pattern))
                 for (auto const& place : test::walk(*variable))
                     for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
                         expected[p].bytes += place.file >= cuts[p] && place.file < cuts[p + 1] ? 1 : 0;
@@ -213,8 +213,9 @@ TEST(BytesBetween, ReachesTheLastOffset)
 {
     Pattern pattern;
     pattern.add({{0, 10}, {INT64_MAX - 10, 10}});
-    EXPECT_EQ(bytes_between(pattern.all(), {0, 5, INT64_MAX - 3, INT64_MAX}), (std::vector<std::uint64_t>{5, 12, 3}));
-    EXPECT_EQ(bytes_between(pattern.all(), {-50, 0, 1}), (std::vector<std::uint64_t>{0, 1}));
+    EXPECT_EQ(bytes_between(tapioca::pattern::variables_of(pattern), {0, 5, INT64_MAX - 3, INT64_MAX}),
+              (std::vector<std::uint64_t>{5, 12, 3}));
+    EXPECT_EQ(bytes_between(tapioca::pattern::variables_of(pattern), {-50, 0, 1}), (std::vector<std::uint64_t>{0, 1}));
     EXPECT_EQ(bytes_between({}, {0, INT64_MAX}), (std::vector<std::uint64_t>{0}));
 }
 

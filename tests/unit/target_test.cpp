@@ -36,7 +36,7 @@ TEST(Changes, AreNotedByTheClockOfTheFile)
     constexpr std::int64_t hour_ns = 3'600'000'000'000;
     std::uint64_t when = 0;
     auto const changes = std::make_shared<Changes>(&when, hour_ns, -1);
-    auto file = open_file("changes", Access::create);
+    auto file = open_file("changes", OpenMode::create);
     ASSERT_TRUE(file);
     (*file)->tell_changes(changes);
     auto const before = now_ns();
@@ -68,7 +68,7 @@ TEST(Changes, SurviveTheMachineWhereTheyMust)
 
 TEST(FileTarget, WritesAndReadsVectorsBeyondTheSystemsLimit)
 {
-    auto file = open_file("vectors", Access::create);
+    auto file = open_file("vectors", OpenMode::create);
     ASSERT_TRUE(file);
     constexpr std::size_t n = 2 * IOV_MAX + 100;
     std::vector<unsigned char> data(n * 3);
@@ -92,7 +92,7 @@ TEST(FileTarget, WritesAndReadsVectorsBeyondTheSystemsLimit)
 
 TEST(FileTarget, PatchesPiecesAndLeavesWhatLiesBetween)
 {
-    auto file = open_file("patched", Access::create);
+    auto file = open_file("patched", OpenMode::create);
     ASSERT_TRUE(file);
     std::vector<std::byte> const old(10'000, std::byte{1});
     ASSERT_TRUE((*file)->write(0, old));
@@ -109,13 +109,13 @@ TEST(FileTarget, PatchesPiecesAndLeavesWhatLiesBetween)
         auto const expected = at >= begin && (at - begin) % 2 == 0 ? 2 : at < 10'000 ? 1 : 0;
         ASSERT_EQ(back[static_cast<std::size_t>(at)], std::byte(expected)) << at;
     }
-    auto reading = open_file("patched", Access::read);
+    auto reading = open_file("patched", OpenMode::read);
     EXPECT_FALSE((*reading)->patch(0, stretches, fresh.data()));
 }
 
 TEST(FileTarget, PatchesAFileThatSomebodyTruncatesWithoutASignal)
 {
-    auto file = open_file("truncated", Access::create);
+    auto file = open_file("truncated", OpenMode::create);
     ASSERT_TRUE(file);
     constexpr std::int64_t end = 1 << 20;
     std::vector<Target::Stretch> stretches;
@@ -138,7 +138,7 @@ TEST(FileTarget, PatchesAFileThatSomebodyTruncatesWithoutASignal)
 
 TEST(FileTarget, ReadsFewerBytesOnlyAtTheEnd)
 {
-    auto file = open_file("short", Access::create);
+    auto file = open_file("short", OpenMode::create);
     ASSERT_TRUE(file);
     std::vector<std::byte> const ten(10, std::byte{1});
     ASSERT_TRUE((*file)->write(0, ten));
@@ -150,19 +150,19 @@ TEST(FileTarget, ReadsFewerBytesOnlyAtTheEnd)
 
 TEST(FileTarget, SaysWhyItCannotBeOpened)
 {
-    auto const missing = open_file("not/there", Access::create);
+    auto const missing = open_file("not/there", OpenMode::create);
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, Errc::not_found);
-    EXPECT_EQ(open_file("nothing", Access::read).error().sys_errno, ENOENT);
-    EXPECT_EQ(open_file("nothing", Access::update).error().sys_errno, ENOENT);
-    for (auto const access : {Access::create, Access::update})
+    EXPECT_EQ(open_file("nothing", OpenMode::read).error().sys_errno, ENOENT);
+    EXPECT_EQ(open_file("nothing", OpenMode::update).error().sys_errno, ENOENT);
+    for (auto const access : {OpenMode::create, OpenMode::update})
         EXPECT_EQ(open_file(".", access).error().code, Errc::is_directory);
 }
 
 TEST(FileTarget, RefusesToWriteWhatWasOpenedForReading)
 {
     std::fclose(std::fopen("readonly", "w"));
-    auto file = open_file("readonly", Access::read);
+    auto file = open_file("readonly", OpenMode::read);
     ASSERT_TRUE(file);
     std::vector<std::byte> const byte(1);
     auto const status = (*file)->write(0, byte);
@@ -173,7 +173,7 @@ TEST(FileTarget, RefusesToWriteWhatWasOpenedForReading)
 
 TEST(FileTarget, DiscardsWritesButReadsTheFile)
 {
-    auto file = open_file("kept", Access::create);
+    auto file = open_file("kept", OpenMode::create);
     ASSERT_TRUE(file);
     std::vector<std::byte> const ten(10, std::byte{1});
     ASSERT_TRUE((*file)->write(0, ten));
@@ -188,7 +188,7 @@ TEST(FileTarget, DiscardsWritesButReadsTheFile)
 
 TEST(Storage, KnowsTheFileSystemAndItsBlock)
 {
-    auto file = open_file("storage", Access::create);
+    auto file = open_file("storage", OpenMode::create);
     ASSERT_TRUE(file);
     auto const storage = machine::storage_of(descriptor(**file));
     ASSERT_TRUE(storage);

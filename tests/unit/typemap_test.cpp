@@ -27,7 +27,7 @@ Built looped(std::int64_t count, std::int64_t step, Built const& body)
 
 Built in_sequence(std::vector<std::int64_t> const& displacements, std::vector<Built> const& bodies)
 {
-    std::vector<Typemap::Part> parts;
+    std::vector<Typemap::Member> parts;
     Built built;
     for (std::size_t i = 0; i < bodies.size(); ++i) {
         parts.push_back({displacements[i], bodies[i].map});
@@ -148,10 +148,10 @@ std::vector<Place> walked(Access const& access, std::int64_t expanded)
     EXPECT_EQ(variable.bytes(), static_cast<std::uint64_t>(access.shape.bytes));
     std::vector<Place> all;
     for (auto const& layout : variable.layouts()) {
-        Cursor cursor(layout);
+        LayoutCursor cursor(layout);
         std::int64_t before = -1;
         std::int64_t bytes = 0;
-        for (Run run; cursor.next(no_offset, run);)
+        for (PieceRun run; cursor.next(no_offset, run);)
             for (auto const& place : test::places(run)) {
                 EXPECT_GT(place.file, before);
                 before = place.file;
@@ -167,14 +167,14 @@ std::vector<Place> walked(Access const& access, std::int64_t expanded)
     return all;
 }
 
-TEST(View, AccessesCoverTheBytesOfItsTiles)
+TEST(TiledView, AccessesCoverTheBytesOfItsTiles)
 {
     std::mt19937 random(52);
     for (int trial = 0; trial < 2000; ++trial) {
         auto const tile = random_map(random, static_cast<int>(pick(random, 0, 4)), true);
         auto const span = tile.map.end() - tile.map.begin();
-        View const view{pick(random, 0, 100) - tile.map.begin(), span + pick(random, 0, 1) * pick(random, 0, 9),
-                        tile.map};
+        TiledView const view{pick(random, 0, 100) - tile.map.begin(), span + pick(random, 0, 1) * pick(random, 0, 9),
+                             tile.map};
         auto const offset = [&](std::int64_t position) {
             auto const n = tile.map.bytes();
             return view.displacement + position / n * view.extent + tile.bytes[at(position % n)];
@@ -192,7 +192,7 @@ TEST(View, AccessesCoverTheBytesOfItsTiles)
         // The same further on, by tiles and by displacement, is the same shape.
         auto const shift = pick(random, 0, 50);
         auto const tiles = pick(random, 0, 5);
-        View const moved{view.displacement + shift, view.extent, view.tile};
+        TiledView const moved{view.displacement + shift, view.extent, view.tile};
         auto const later = access_of(moved, from + tiles * tile.map.bytes(), bytes);
         ASSERT_TRUE(later);
         ASSERT_EQ(later->shape, access->shape);
@@ -216,9 +216,9 @@ TEST(Typemap, EqualStructuresAreEqualHoweverTheyWereBuilt)
     expect_same(Typemap().shifted(9), Typemap::sequence({{5, Typemap()}}));
     expect_same(Typemap::loop(50, 160, Typemap::loop(20, 8, int4)), Typemap::loop(1000, 8, int4));
     for (auto const n : {3, 30, 300}) {
-        std::vector<Typemap::Part> regular;
-        std::vector<Typemap::Part> halves;
-        std::vector<Typemap::Part> pairs;
+        std::vector<Typemap::Member> regular;
+        std::vector<Typemap::Member> halves;
+        std::vector<Typemap::Member> pairs;
         for (int i = 0; i < n; ++i) {
             regular.push_back({i * 12, int4});
             halves.push_back({i * 12, Typemap::block(2)});
@@ -238,11 +238,11 @@ TEST(Typemap, EqualStructuresAreEqualHoweverTheyWereBuilt)
     EXPECT_NE(int4, int4.shifted(1));
 }
 
-TEST(View, ShapesOfDifferentTilesThatMeanTheSameAreTheSame)
+TEST(TiledView, ShapesOfDifferentTilesThatMeanTheSameAreTheSame)
 {
     auto const piece = Typemap::block(8);
-    View const fine{100, 32, piece};
-    View const coarse{100, 32 * 500, Typemap::loop(500, 32, piece)};
+    TiledView const fine{100, 32, piece};
+    TiledView const coarse{100, 32 * 500, Typemap::loop(500, 32, piece)};
     auto const a = access_of(fine, 4, 100'000);
     auto const b = access_of(coarse, 4 + 8 * 700, 100'000);
     ASSERT_TRUE(a && b);
@@ -254,7 +254,7 @@ TEST(View, ShapesOfDifferentTilesThatMeanTheSameAreTheSame)
               access_of({77, 1, Typemap::block(1)}, 9, 300)->shape);
 }
 
-TEST(View, TilesTakeTheSameMemoryHoweverManyThereAre)
+TEST(TiledView, TilesTakeTheSameMemoryHoweverManyThereAre)
 {
     auto const tile = Typemap::sequence({{0, Typemap::block(4)}, {6, Typemap::block(1)}, {9, Typemap::block(2)}});
     auto const variable = [&](std::int64_t tiles) {
@@ -267,7 +267,7 @@ TEST(View, TilesTakeTheSameMemoryHoweverManyThereAre)
     EXPECT_LE(large.layouts().size(), 2U) << "the body; the head and the tail";
 }
 
-TEST(View, LongLoopsInASequenceGetLayoutsOfTheirOwn)
+TEST(TiledView, LongLoopsInASequenceGetLayoutsOfTheirOwn)
 {
     constexpr std::int64_t n = 1'000'000;
     auto const first = Typemap::loop(n, 16, Typemap::block(4));
@@ -280,19 +280,19 @@ TEST(View, LongLoopsInASequenceGetLayoutsOfTheirOwn)
     std::int64_t pieces = 0;
     for (auto const& layout : variable.layouts()) pieces += layout.pieces();
     EXPECT_EQ(pieces, 3 * (2 * n + 2));
-    Cursor cursor(variable.layouts()[0]);
+    LayoutCursor cursor(variable.layouts()[0]);
     cursor.seek(70 * n);
-    pattern::Run run;
+    pattern::PieceRun run;
     ASSERT_TRUE(cursor.next(no_offset, run));
     EXPECT_EQ(run.offset, 70 * n + 10);
     EXPECT_EQ(run.count, n);
     EXPECT_EQ(run.buffer, tile.bytes() + 3);
 }
 
-TEST(View, ManyBlocksAreOneList)
+TEST(TiledView, ManyBlocksAreOneList)
 {
     constexpr std::int64_t n = 175'000;
-    std::vector<Typemap::Part> parts;
+    std::vector<Typemap::Member> parts;
     for (std::int64_t i = 0; i < n; ++i) parts.push_back({i * 50 + i % 7, Typemap::block(8 + i % 3)});
     auto const tile = Typemap::sequence(parts);
     EXPECT_EQ(tile.blocks(), n);
@@ -304,9 +304,10 @@ TEST(View, ManyBlocksAreOneList)
     EXPECT_LE(variable.bookkeeping_bytes(), 32U * n);
 }
 
-TEST(View, RefusesWhatLayoutsCannotHave)
+TEST(TiledView, RefusesWhatLayoutsCannotHave)
 {
-    auto const expect_refused = [](View const& view, std::int64_t from, std::int64_t bytes, std::string const& why) {
+    auto const expect_refused = [](TiledView const& view, std::int64_t from, std::int64_t bytes,
+                                   std::string const& why) {
         auto const access = access_of(view, from, bytes);
         ASSERT_FALSE(access);
         EXPECT_EQ(access.error().code, Errc::unsupported);
@@ -331,15 +332,15 @@ TEST(View, RefusesWhatLayoutsCannotHave)
 }  // namespace
 TEST(Shape, HasAsManyPiecesAsTheViewIsCutInto)
 {
-    auto const pieces = [](View const& view, std::int64_t from, std::int64_t bytes) {
+    auto const pieces = [](TiledView const& view, std::int64_t from, std::int64_t bytes) {
         return access_of(view, from, bytes)->shape.pieces();
     };
     EXPECT_EQ(Shape{}.pieces(), 0);
     EXPECT_EQ(pieces({}, 7, std::int64_t{1} << 40), 1);
-    View const vector{100, 64, Typemap::block(16)};  // 16 of every 64 bytes
+    TiledView const vector{100, 64, Typemap::block(16)};  // 16 of every 64 bytes
     EXPECT_EQ(pieces(vector, 0, 16), 1);
     EXPECT_EQ(pieces(vector, 0, 160), 10);
-    View const rows{0, 4096, Typemap::loop(8, 512, Typemap::block(100))};
+    TiledView const rows{0, 4096, Typemap::loop(8, 512, Typemap::block(100))};
     EXPECT_EQ(pieces(rows, 0, 800), 8);
     EXPECT_EQ(pieces(rows, 0, 2400), 24);
     EXPECT_EQ(pieces(rows, 3, 10), 1);

@@ -32,7 +32,7 @@ public:
             auto const start = pick(first, last);
             auto const count = pick(1, 6);
             if (start + (count - 1) * stride + size - 1 > last) continue;
-            pattern::Run run{start * granule, size * granule, stride * granule, count, 0};
+            pattern::PieceRun run{start * granule, size * granule, stride * granule, count, 0};
             if (run.offset < begin || run.offset + (count - 1) * run.stride + run.length > end) {
                 run.count = 1;  // cut at the round's ends, as the cursor does
                 run.length = std::min(run.offset + run.length, end) - std::max(run.offset, begin);

@@ -11,7 +11,7 @@
 namespace tapioca::engine::wire {
 namespace {
 
-using Piece = pattern::Run;  // Run is something of GoogleTest's in a test
+using Piece = pattern::PieceRun;  // Run is something of GoogleTest's in a test
 using test::pick;
 
 std::vector<Piece> decoded(std::span<std::byte const> bytes)
@@ -102,14 +102,14 @@ TEST(Wire, EntriesAreTakenOneAfterTheOther)
         auto const runs = encoded({{static_cast<std::int64_t>(i) * 50, 10, 20, 1 + static_cast<std::int64_t>(i), 0}});
         EntryHeading heading;
         heading.run_bytes = static_cast<std::uint32_t>(runs.size());
-        heading.way = i == 1 ? Way::none : i == 3 ? Way::apart : Way::inside;
+        heading.way = i == 1 ? DataPath::none : i == 3 ? DataPath::apart : DataPath::inside;
         heading.rank = static_cast<std::int32_t>(i);
         heading.data_bytes = static_cast<std::uint32_t>(data_bytes[i]);
         auto const at = message.size();
         message.resize(at + sizeof heading);
         std::memcpy(message.data() + at, &heading, sizeof heading);
         message.insert(message.end(), runs.begin(), runs.end());
-        if (heading.way == Way::inside) message.insert(message.end(), data_bytes[i], static_cast<std::byte>(i));
+        if (heading.way == DataPath::inside) message.insert(message.end(), data_bytes[i], static_cast<std::byte>(i));
     }
     std::span<std::byte const> rest = message;
     for (std::size_t i = 0; i < 4; ++i) {
@@ -118,7 +118,7 @@ TEST(Wire, EntriesAreTakenOneAfterTheOther)
         auto const runs = decoded(entry.runs);
         ASSERT_EQ(runs.size(), 1U);
         EXPECT_EQ(runs[0].offset, static_cast<std::int64_t>(i) * 50);
-        EXPECT_EQ(entry.data.size(), entry.heading.way == Way::inside ? data_bytes[i] : 0);
+        EXPECT_EQ(entry.data.size(), entry.heading.way == DataPath::inside ? data_bytes[i] : 0);
         for (auto const byte : entry.data) EXPECT_EQ(byte, static_cast<std::byte>(i));
     }
     EXPECT_TRUE(rest.empty());

@@ -51,9 +51,11 @@ TEST(Workloads, HaccIsTheOneOfTheLibrary)
     for (auto const layout : {Layout::aos, Layout::soa}) {
         auto const workload = make_hacc(5, 321, layout == Layout::aos ? "aos" : "soa");
         for (int rank = 0; rank < 5; ++rank) {
-            tapioca::pattern::Summary const here = tapioca::pattern::summarise(workload.part(rank).pattern().all());
+            tapioca::pattern::Summary const here =
+                tapioca::pattern::summarise(tapioca::pattern::variables_of(workload.part(rank).pattern()));
             auto const there = tapioca::hacc::pattern(layout, 321, rank * 321, 5 * 321);
-            tapioca::pattern::Summary const expected = tapioca::pattern::summarise(there.all());
+            tapioca::pattern::Summary const expected =
+                tapioca::pattern::summarise(tapioca::pattern::variables_of(there));
             EXPECT_EQ(here.begin, expected.begin);
             EXPECT_EQ(here.end, expected.end);
             EXPECT_EQ(here.bytes, expected.bytes);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/surroundings.hpp"
+#include "engine/discovered_machine.hpp"
 #include "links.hpp"
 #include "target.hpp"
 #include "tiers.hpp"
@@ -12,7 +12,7 @@
 namespace calibrate {
 
 struct Findings {
-    tapioca::engine::Surroundings around;
+    tapioca::engine::DiscoveredMachine around;
     int ranks = 1;
     std::string directory;
     std::vector<LinkFigures> links;  ///< one per level

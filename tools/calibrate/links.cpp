@@ -52,12 +52,12 @@ double hop_s(double way_s, std::vector<int> const& hops, std::vector<LinkFigures
 
 }  // namespace
 
-std::vector<std::vector<Pair>> choose_pairs(machine::Topology const& topology, std::vector<int> const& where,
-                                            std::size_t most)
+std::vector<std::vector<NodePair>> choose_pairs(machine::Topology const& topology, std::vector<int> const& where,
+                                                std::size_t most)
 {
     constexpr int starts = 64;  // of each distance in the job, which bounds the search on a large one
     auto const nodes = static_cast<int>(where.size());
-    std::vector<std::vector<Pair>> pairs(topology.levels().size());
+    std::vector<std::vector<NodePair>> pairs(topology.levels().size());
     for (int apart = 1; apart < nodes; ++apart) {
         for (int const from : spread(nodes - apart, starts)) {
             auto const level = outermost(topology.hops(where[from], where[from + apart]));

@@ -9,14 +9,14 @@
 namespace calibrate {
 
 /// Two of the job's nodes, by number.
-struct Pair {
+struct NodePair {
     int from = 0, to = 0;
 };
 
 /// For each level up to `most` pairs of which it is the outermost on the way; `where` is the machine's node of each
 /// of the job's. Near ones first. Local.
-std::vector<std::vector<Pair>> choose_pairs(tapioca::machine::Topology const& topology, std::vector<int> const& where,
-                                            std::size_t most);
+std::vector<std::vector<NodePair>> choose_pairs(tapioca::machine::Topology const& topology,
+                                                std::vector<int> const& where, std::size_t most);
 
 struct LinkFigures {
     int pairs = 0;         ///< 0: nothing was measured, the rest is as it was

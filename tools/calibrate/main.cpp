@@ -19,7 +19,7 @@ namespace core = tapioca::core;
 namespace engine = tapioca::engine;
 namespace machine = tapioca::machine;
 
-struct Arguments {
+struct CalibrateArguments {
     std::string platform;
     std::string directory = ".";
     std::vector<std::string> tiers;
@@ -30,7 +30,7 @@ struct Arguments {
     bool parse_only = false;
 };
 
-void add_options(CLI::App& app, Arguments& a)
+void add_options(CLI::App& app, CalibrateArguments& a)
 {
     app.add_option("--platform", a.platform, "how the nodes are joined: a platform file, or the name of a shipped one")
         ->option_text("NAME [found out]");
@@ -55,7 +55,7 @@ core::Status parse_file(std::string const& name)
     return parsed ? core::Status() : tl::unexpected(parsed.error());
 }
 
-core::Status check_output(Arguments const& a)
+core::Status check_output(CalibrateArguments const& a)
 {
     if (!a.force && ::access(a.output.c_str(), F_OK) == 0)
         return core::fail(tapioca::Errc::setting, fmt::format("--output: {} is there already: say --force", a.output));
@@ -66,7 +66,7 @@ core::Status check_output(Arguments const& a)
 }
 
 /// What can be known without the other ranks.
-core::Status check(Arguments const& a)
+core::Status check(CalibrateArguments const& a)
 {
     std::error_code ignored;
     if (!std::filesystem::is_directory(a.directory, ignored))
@@ -92,7 +92,7 @@ std::string today()
 }
 
 /// A file that is whole or not there. Read back as a job would, before it gets its name.
-core::Status write_platform(Arguments const& a, std::string const& text)
+core::Status write_platform(CalibrateArguments const& a, std::string const& text)
 {
     auto const draft = fmt::format("{}.{}.toml", a.output, ::getpid());
     auto* const file = std::fopen(draft.c_str(), "wxe");
@@ -121,7 +121,8 @@ core::Status check_wishes(calibrate::Findings const& findings, std::vector<std::
 }
 
 /// Collective. Everything that is measured, on every rank.
-core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Arguments const& a, std::string const& platform)
+core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, CalibrateArguments const& a,
+                                          std::string const& platform)
 {
     calibrate::Findings findings;
     auto around = engine::look_around(crew.team(), {platform, ""});
@@ -143,7 +144,7 @@ core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Arguments
 }
 
 /// Collective. The same answer on every rank.
-core::Status run(Arguments const& a)
+core::Status run(CalibrateArguments const& a)
 {
     core::Result<tapioca::settings::Settings> settings;
     if (comm::world_rank() == 0) settings = tapioca::settings::resolve({}, {}, tapioca::settings::read_environment());
@@ -180,7 +181,7 @@ int fail(std::string const& what)
 
 int main(int argc, char** argv)
 {
-    Arguments a;
+    CalibrateArguments a;
     CLI::App app("Measures links, tiers and a file system, and writes a platform file for TAPIOCA_PLATFORM.");
     app.name("tapioca-calibrate");
     add_options(app, a);

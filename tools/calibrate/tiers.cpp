@@ -17,7 +17,7 @@ using namespace tapioca;
 using core::MiB;
 
 /// Every step depends on the one before, and goes to a place that no prefetcher guesses.
-double access_s(machine::Mapping const& mapping)
+double access_s(machine::TierMapping const& mapping)
 {
     constexpr std::uint64_t line = 64;
     constexpr int steps = 200'000;
@@ -96,8 +96,8 @@ TierFigures combine(std::vector<TierFigures> const& list)
 
 }  // namespace
 
-core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca::engine::Surroundings found,
-                                                       std::vector<std::string> const& wishes)
+core::Result<tapioca::engine::DiscoveredMachine> with_tiers(Crew const& crew, tapioca::engine::DiscoveredMachine found,
+                                                            std::vector<std::string> const& wishes)
 {
     auto described = *found.machine;
     for (auto const& wish : wishes) {
@@ -123,7 +123,7 @@ core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca
     return found;
 }
 
-std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::Surroundings const& around)
+std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::DiscoveredMachine const& around)
 {
     constexpr int most_nodes = 4;
     auto const& team = crew.team();

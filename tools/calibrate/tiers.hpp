@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "crew.hpp"
-#include "engine/surroundings.hpp"
+#include "engine/discovered_machine.hpp"
 
 namespace calibrate {
 
 /// The surroundings and the tiers named in `wishes`, which every node must have. Collective.
-tapioca::core::Result<tapioca::engine::Surroundings> with_tiers(Crew const& crew, tapioca::engine::Surroundings found,
-                                                                std::vector<std::string> const& wishes);
+tapioca::core::Result<tapioca::engine::DiscoveredMachine> with_tiers(Crew const& crew,
+                                                                     tapioca::engine::DiscoveredMachine found,
+                                                                     std::vector<std::string> const& wishes);
 
 struct TierFigures {
     int nodes = 0;  ///< that it was measured on; 0: `why` not
@@ -21,6 +22,6 @@ struct TierFigures {
 };
 
 /// Of each of the machine's tiers, on a few of the nodes that have it, one after the other. Collective.
-std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::Surroundings const& around);
+std::vector<TierFigures> measure_tiers(Crew const& crew, tapioca::engine::DiscoveredMachine const& around);
 
 }  // namespace calibrate

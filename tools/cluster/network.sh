@@ -45,8 +45,8 @@ capacity = "${ssd^^}iB"
 END
 }
 
-shape() { # NETWORK DEVICE RATE
-    [ "$3" = none ] || need tc -n "$1" qdisc replace dev "$2" root tbf rate "$3" burst 128kb latency 100ms
+shape() { # NETWORK DEVICE RATE; queues take whatever is under way: networks of clusters lose no packets
+    [ "$3" = none ] || need tc -n "$1" qdisc replace dev "$2" root tbf rate "$3" burst 128kb limit 32mb
 }
 
 make_network() { # switches are bridges in a namespace of their own; trunk s is u$s at the first switch and d$s at switch s

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "stage/find.hpp"
+#include "stage/find_logs.hpp"
 
 namespace recover {
 
 /// What one process sees of a log.
-enum class View : std::uint8_t {
+enum class LogView : std::uint8_t {
     absent,
     here,
     in_use,   ///< a process still has it open for writing
@@ -18,7 +18,7 @@ enum class View : std::uint8_t {
 };
 
 /// Looks for a log on this host. Local. `why` says what is wrong with one that is refused.
-View look(tapioca::stage::Sought const& sought, tapioca::stage::Marker const& marker, std::string& why);
+LogView look(tapioca::stage::Sought const& sought, tapioca::stage::Marker const& marker, std::string& why);
 
 /// Who takes what of a log.
 struct Dealt {
@@ -26,6 +26,7 @@ struct Dealt {
 };
 /// Deals the ranks' requests out, so that processes get about as many each. The same on every process.
 /// `views`: of every process, one after the other, a value for every log.
-std::vector<Dealt> deal(std::vector<tapioca::stage::Sought> const& logs, std::vector<View> const& views, int processes);
+std::vector<Dealt> deal(std::vector<tapioca::stage::Sought> const& logs, std::vector<LogView> const& views,
+                        int processes);
 
 }  // namespace recover

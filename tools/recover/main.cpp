@@ -14,7 +14,7 @@
 #include "core/units.hpp"
 #include "deal.hpp"
 #include "declared/file_state.hpp"
-#include "flush/drain.hpp"
+#include "flush/log_flush.hpp"
 #include "progress.hpp"
 #include "sign.hpp"
 
@@ -25,7 +25,7 @@ namespace flush = tapioca::flush;
 namespace comm = tapioca::comm;
 namespace core = tapioca::core;
 namespace stage = tapioca::stage;
-using recover::View;
+using recover::LogView;
 using tapioca::Errc;
 
 /// How this MPI's launcher is asked for a process on every host.
@@ -35,7 +35,7 @@ constexpr auto one_a_host = "mpiexec --map-by ppr:1:node";
 constexpr auto one_a_host = "mpiexec -ppn 1";
 #endif
 
-struct Arguments {
+struct RecoverArguments {
     std::string target;
     bool partial = false;
     bool force = false;
@@ -91,7 +91,7 @@ std::string to_text(std::vector<std::uint32_t> const& ranks)
 /// A recovery, step by step. Every member function is collective.
 class Recovery {
 public:
-    explicit Recovery(Arguments const& arguments) : a_(arguments), progress_(me() == 0, arguments.live) {}
+    explicit Recovery(RecoverArguments const& arguments) : a_(arguments), progress_(me() == 0, arguments.live) {}
 
     /// The same on every process.
     core::Result<int> run()
@@ -143,11 +143,11 @@ private:
     /// Finds out who sees what, and deals it out.
     void look()
     {
-        std::vector<View> mine;
+        std::vector<LogView> mine;
         for (auto const& log : logs_) {
             std::string why;
             mine.push_back(recover::look(log, marker_, why));
-            if (mine.back() == View::refused) refused_.push_back(why);
+            if (mine.back() == LogView::refused) refused_.push_back(why);
         }
         views_.resize(mine.size() * static_cast<std::size_t>(processes()));
         MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, views_.data(),
@@ -155,7 +155,7 @@ private:
         dealt_ = recover::deal(logs_, views_, processes());
     }
 
-    [[nodiscard]] bool seen_as(std::size_t log, View view) const
+    [[nodiscard]] bool seen_as(std::size_t log, LogView view) const
     {
         for (std::size_t at = log; at < views_.size(); at += logs_.size())
             if (views_[at] == view) return true;
@@ -165,7 +165,7 @@ private:
     [[nodiscard]] core::Status refuse_live() const
     {
         for (std::size_t log = 0; log < logs_.size(); ++log)
-            if (seen_as(log, View::in_use))
+            if (seen_as(log, LogView::in_use))
                 return core::fail(Errc::invalid_state,
                                   fmt::format("{}: {} on {} is being written: the job is still running", a_.target,
                                               logs_[log].place.meta(), logs_[log].host));
@@ -201,7 +201,7 @@ private:
 
     [[nodiscard]] bool is_missing(std::size_t log) const
     {
-        return dealt_[log].takers.empty() && !seen_as(log, View::refused);
+        return dealt_[log].takers.empty() && !seen_as(log, LogView::refused);
     }
     [[nodiscard]] bool is_damaged(std::size_t log) const
     {
@@ -321,15 +321,15 @@ private:
         return status;
     }
 
-    Arguments const& a_;
+    RecoverArguments const& a_;
     recover::Progress progress_;
     stage::Marker marker_;
     stage::Descriptor marker_file_;
     std::vector<stage::Sought> logs_;
     std::vector<std::string> refused_;
-    std::vector<View> views_;
+    std::vector<LogView> views_;
     std::vector<recover::Dealt> dealt_;
-    stage::Content content_;
+    stage::LogContent content_;
     std::vector<std::string> damage_;
 };
 
@@ -343,7 +343,7 @@ int fail(std::string const& what, int status)
 
 int main(int argc, char** argv)
 {
-    Arguments a;
+    RecoverArguments a;
     a.live = ::isatty(STDERR_FILENO) != 0;
     CLI::App app("Brings the logs of a staged file that was not closed into the file, and removes them.");
     app.name("tapioca log recover");

@@ -14,10 +14,10 @@ namespace tapioca::machine {
 
 namespace {
 
-using Names = std::vector<std::string>;  // of the switches above a host, from the top
+using HostNames = std::vector<std::string>;  // of the switches above a host, from the top
 
 /// "root.s1.n12" is a host n12 under switch s1 under root. Host names may have dots of their own.
-Names path_of(std::string const& address, std::string const& host)
+HostNames path_of(std::string const& address, std::string const& host)
 {
     std::string_view switches = address;
     auto const name = host.substr(0, host.find('.'));
@@ -26,7 +26,7 @@ Names path_of(std::string const& address, std::string const& host)
         switches.remove_suffix(end.size());
     else
         switches = switches.substr(0, switches.rfind('.') == std::string_view::npos ? 0 : switches.rfind('.'));
-    Names path;
+    HostNames path;
     while (!switches.empty()) {
         auto const dot = switches.find('.');
         path.emplace_back(switches.substr(0, dot));
@@ -110,13 +110,13 @@ core::Result<Parents> parse_conf(std::string const& text)
     return parents;
 }
 
-core::Result<std::vector<Names>> conf_paths(std::string const& text, std::vector<std::string> const& hosts)
+core::Result<std::vector<HostNames>> conf_paths(std::string const& text, std::vector<std::string> const& hosts)
 {
     auto const parents = parse_conf(text);
     if (!parents) return tl::unexpected(parents.error());
-    std::vector<Names> paths;
+    std::vector<HostNames> paths;
     for (auto const& host : hosts) {
-        Names path;
+        HostNames path;
         auto above = parents->of_host.find(host);
         if (above == parents->of_host.end()) above = parents->of_host.find(host.substr(0, host.find('.')));
         if (above != parents->of_host.end()) {
@@ -136,7 +136,7 @@ core::Result<std::vector<Names>> conf_paths(std::string const& text, std::vector
 }
 
 /// Names as numbers, and without the levels above a common switch, which are in nobody's way.
-std::vector<std::vector<int>> tree_of(std::vector<Names> const& names)
+std::vector<std::vector<int>> tree_of(std::vector<HostNames> const& names)
 {
     std::map<std::string, int> numbers;
     std::vector<Path> paths;
@@ -159,7 +159,7 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
                                      std::string const& topology_conf)
 {
     if (hosts.empty()) return core::fail(Errc::invalid_argument, "a machine has at least one host");
-    std::vector<Names> paths;
+    std::vector<HostNames> paths;
     std::string source = "Slurm's topology addresses";
     std::string passed_over;
     if (addresses.size() == hosts.size())

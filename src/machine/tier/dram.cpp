@@ -16,11 +16,12 @@ std::uint64_t dram_free_bytes(TierTraits const& /*tier*/)
 class Dram final : public Tier {
 public:
     explicit Dram(TierTraits traits) : Tier(std::move(traits)) {}
-    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes, Pages pages) const override
+    [[nodiscard]] core::Result<TierMapping> create(std::uint64_t bytes, Pages pages) const override
     {
         return create_file({shm_directory, bytes, dram_free_bytes(traits_), traits_.name, shm_advice, pages, {}});
     }
-    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes, Pages pages) const override
+    [[nodiscard]] core::Result<TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                   Pages pages) const override
     {
         return attach_file(name, bytes, pages);
     }

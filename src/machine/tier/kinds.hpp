@@ -53,9 +53,9 @@ struct FileRequest {
     std::function<core::Status(std::byte*, std::uint64_t)> place;  ///< called before there are pages; may be empty
 };
 /// A new file that nobody else can have put there, with all its pages, zeroed. Without bytes there is no file.
-core::Result<Mapping> create_file(FileRequest const& request);
+core::Result<TierMapping> create_file(FileRequest const& request);
 /// Refuses what is not a plain file of this user's alone: others may have put it there.
-core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages);
+core::Result<TierMapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages);
 /// Removes files in `directory` whose creators were killed before they could. Once for each process and directory.
 void remove_leftovers(std::string const& directory);
 

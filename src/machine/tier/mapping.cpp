@@ -30,11 +30,12 @@ int allocate(int fd, std::uint64_t bytes)
 
 }  // namespace
 
-Mapping::Mapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode) : data_(data), bytes_(bytes), inode_(inode)
+TierMapping::TierMapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode)
+    : data_(data), bytes_(bytes), inode_(inode)
 {
 }
 
-Mapping::Mapping(Mapping&& other) noexcept
+TierMapping::TierMapping(TierMapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       inode_(std::exchange(other.inode_, 0)),
@@ -43,9 +44,9 @@ Mapping::Mapping(Mapping&& other) noexcept
 {
 }
 
-Mapping& Mapping::operator=(Mapping&& other) noexcept
+TierMapping& TierMapping::operator=(TierMapping&& other) noexcept
 {
-    Mapping taken(std::move(other));
+    TierMapping taken(std::move(other));
     std::swap(data_, taken.data_);
     std::swap(bytes_, taken.bytes_);
     std::swap(inode_, taken.inode_);
@@ -54,13 +55,13 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept
     return *this;
 }
 
-Mapping::~Mapping()
+TierMapping::~TierMapping()
 {
     unlink();
     if (data_) ::munmap(data_, bytes_);
 }
 
-void Mapping::unlink()
+void TierMapping::unlink()
 {
     if (!name_.empty() && ::unlink(name_.c_str()) != 0 && errno != ENOENT) return;  // once more in the end
     name_.clear();
@@ -68,7 +69,7 @@ void Mapping::unlink()
     locked_ = -1;
 }
 
-void Mapping::leave()
+void TierMapping::leave()
 {
     unlink();
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
@@ -77,18 +78,18 @@ void Mapping::leave()
     bytes_ = 0;
 }
 
-core::Status Mapping::flush() const
+core::Status TierMapping::flush() const
 {
     if (data_ && ::msync(data_, bytes_, MS_SYNC) != 0)
         return core::fail_errno(errno, fmt::format("flushing {} to its tier", core::format_bytes(bytes_)));
     return {};
 }
 
-core::Result<Mapping> create_file(FileRequest const& request)
+core::Result<TierMapping> create_file(FileRequest const& request)
 {
     auto const& directory = request.directory;
     auto const bytes = request.bytes;
-    if (bytes == 0) return Mapping();
+    if (bytes == 0) return TierMapping();
     auto const refuse = [&](int error) {
         auto failed = core::fail_errno(
             error, fmt::format("{} tier: {} in {}", request.tier, core::format_bytes(bytes), directory));
@@ -101,7 +102,7 @@ core::Result<Mapping> create_file(FileRequest const& request)
     if (bytes > request.free_bytes || bytes > INT64_MAX) return refuse(ENOSPC);
 
     auto const name = new_name(directory);
-    Mapping mapping;
+    TierMapping mapping;
     mapping.locked_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (mapping.locked_ < 0) return refuse(errno);
     int const fd = mapping.locked_;
@@ -126,9 +127,9 @@ core::Result<Mapping> create_file(FileRequest const& request)
     return mapping;
 }
 
-core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages)
+core::Result<TierMapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages)
 {
-    if (bytes == 0) return Mapping();
+    if (bytes == 0) return TierMapping();
     core::Descriptor const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!file) return core::fail_errno(errno, "opening " + name);
     struct stat info = {};
@@ -141,7 +142,7 @@ core::Result<Mapping> attach_file(std::string const& name, std::uint64_t bytes, 
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (memory == MAP_FAILED)
         return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));
-    return Mapping(static_cast<std::byte*>(memory), bytes, info.st_ino);
+    return TierMapping(static_cast<std::byte*>(memory), bytes, info.st_ino);
 }
 
 }  // namespace tapioca::machine

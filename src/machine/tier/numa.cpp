@@ -69,12 +69,13 @@ public:
         : Tier(std::move(traits)), topology_(std::move(topology)), nodes_(std::move(nodes))
     {
     }
-    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes, Pages pages) const override
+    [[nodiscard]] core::Result<TierMapping> create(std::uint64_t bytes, Pages pages) const override
     {
         auto const bind = [this](std::byte* data, std::uint64_t length) { return this->bind(data, length); };
         return create_file({shm_directory, bytes, numa_free_bytes(traits_), traits_.name, shm_advice, pages, bind});
     }
-    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes, Pages pages) const override
+    [[nodiscard]] core::Result<TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                   Pages pages) const override
     {
         return attach_file(name, bytes, pages);
     }

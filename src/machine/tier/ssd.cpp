@@ -18,7 +18,7 @@ std::uint64_t ssd_free_bytes(TierTraits const& tier)
 class Ssd final : public Tier {
 public:
     explicit Ssd(TierTraits traits) : Tier(std::move(traits)) {}
-    [[nodiscard]] core::Result<Mapping> create(std::uint64_t bytes, Pages /*pages*/) const override
+    [[nodiscard]] core::Result<TierMapping> create(std::uint64_t bytes, Pages /*pages*/) const override
     {
         return create_file({traits_.place,
                             bytes,
@@ -29,8 +29,8 @@ public:
                             Pages::when_touched,
                             {}});
     }
-    [[nodiscard]] core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes,
-                                               Pages /*pages*/) const override
+    [[nodiscard]] core::Result<TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                   Pages /*pages*/) const override
     {
         return attach_file(name, bytes, Pages::when_touched);
     }

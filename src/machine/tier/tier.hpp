@@ -45,13 +45,13 @@ struct TierTraits {
 
 /// Memory of a tier, mapped so that other processes of the node can map it, too. All its pages are there: what does not
 /// fit is an error when it is made, never a signal later.
-class Mapping {
+class TierMapping {
 public:
-    Mapping() = default;
-    Mapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode);
-    Mapping(Mapping&& other) noexcept;
-    Mapping& operator=(Mapping&& other) noexcept;
-    ~Mapping();
+    TierMapping() = default;
+    TierMapping(std::byte* data, std::uint64_t bytes, std::uint64_t inode);
+    TierMapping(TierMapping&& other) noexcept;
+    TierMapping& operator=(TierMapping&& other) noexcept;
+    ~TierMapping();
 
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -68,7 +68,7 @@ public:
     core::Status flush() const;
 
 private:
-    friend core::Result<Mapping> create_file(struct FileRequest const& request);
+    friend core::Result<TierMapping> create_file(struct FileRequest const& request);
     std::byte* data_ = nullptr;
     std::uint64_t bytes_ = 0;
     std::uint64_t inode_ = 0;
@@ -85,10 +85,10 @@ public:
     virtual ~Tier() = default;
     [[nodiscard]] TierTraits const& traits() const { return traits_; }
     /// memAlloc: new, zeroed memory; an empty Mapping for 0 bytes.
-    [[nodiscard]] virtual core::Result<Mapping> create(std::uint64_t bytes, Pages pages = Pages::now) const = 0;
+    [[nodiscard]] virtual core::Result<TierMapping> create(std::uint64_t bytes, Pages pages = Pages::now) const = 0;
     /// The memory that another process of this node has created and not yet unlinked.
-    [[nodiscard]] virtual core::Result<Mapping> attach(std::string const& name, std::uint64_t bytes,
-                                                       Pages pages = Pages::now) const = 0;
+    [[nodiscard]] virtual core::Result<TierMapping> attach(std::string const& name, std::uint64_t bytes,
+                                                           Pages pages = Pages::now) const = 0;
     /// Where files lie whose bytes are in this tier, once bind() was called for each.
     [[nodiscard]] virtual std::string directory() const;
     [[nodiscard]] virtual core::Status bind(int fd) const;

@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -131,7 +131,7 @@ public:
     }
     /// Groups side by side, with their routers in rows and columns. Groups that are not used are left out of a network
     /// that is much larger, and so are the last rows, if nobody uses them.
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         std::set<int> groups;
         int rows = shape_.rows;
@@ -144,9 +144,9 @@ public:
         } else {
             for (int group = 0; group < shape_.groups; ++group) groups.insert(group);
         }
-        std::vector<Layout> parts;
+        std::vector<TopologyDrawing> parts;
         for (int const group : groups) {
-            std::vector<Layout> routers;
+            std::vector<TopologyDrawing> routers;
             for (int place = 0; place < rows * shape_.columns; ++place)
                 routers.push_back(router_layout(group * shape_.rows * shape_.columns + place, cell));
             auto const inside = in_rows(routers, shape_.columns, layout_gap(cell));
@@ -156,13 +156,13 @@ public:
     }
 
 private:
-    [[nodiscard]] Layout router_layout(int number, double cell) const
+    [[nodiscard]] TopologyDrawing router_layout(int number, double cell) const
     {
         std::vector<int> nodes(static_cast<std::size_t>(shape_.nodes_per_router));
         std::iota(nodes.begin(), nodes.end(), number * shape_.nodes_per_router);
         auto const columns = static_cast<int>(std::ceil(std::sqrt(shape_.nodes_per_router)));
         auto const pad = layout_gap(cell) / 2;
-        Layout result;
+        TopologyDrawing result;
         put(result, cells(nodes, columns, cell, pad), pad, pad);
         result.width += pad;
         result.height += pad;

@@ -8,8 +8,8 @@
 
 #include "machine/platform/figures.hpp"
 #include "machine/platform/switches.hpp"
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -124,7 +124,7 @@ public:
     {
         return make_fat_tree(switches_, std::move(levels));
     }
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto drawn = all_nodes(*this);
         if (much_larger(*this, used)) {
@@ -157,7 +157,7 @@ private:
     }
 
     /// Switches in switches; `path` is the way from the top to this one, `under` are the nodes below it.
-    [[nodiscard]] Layout below(std::vector<int> const& path, std::vector<int> const& under, double cell) const
+    [[nodiscard]] TopologyDrawing below(std::vector<int> const& path, std::vector<int> const& under, double cell) const
     {
         auto const label = fmt::format("switch {}", fmt::join(path, "."));
         if (path.size() + 1 == dimensions_.size()) {
@@ -166,7 +166,7 @@ private:
         }
         std::map<int, std::vector<int>> children;
         for (int const node : under) children[coordinates(node)[path.size()]].push_back(node);
-        std::vector<Layout> parts;
+        std::vector<TopologyDrawing> parts;
         for (auto const& [place, those] : children) {
             auto further = path;
             further.push_back(place);

@@ -1,6 +1,6 @@
 // flat: hosts behind one switch.
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -44,7 +44,7 @@ public:
     {
         return make_flat(nodes(), levels.at(0));
     }
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto const drawn = nodes_to_draw(*this, used);
         auto const columns = columns_for(static_cast<int>(drawn.size()), 1, 1);

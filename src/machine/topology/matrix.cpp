@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -55,13 +55,13 @@ public:
         return make_matrix(distances_, levels.at(0));
     }
     /// In a circle, with an edge where no third node lies on the way; many nodes in a grid.
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto const drawn = nodes_to_draw(*this, used);
         auto const count = static_cast<int>(drawn.size());
         if (count > 16) return cells(drawn, columns_for(count, 1, 1), cell, layout_gap(cell));
         auto const radius = std::max(1.6, 0.5 * count) * cell;
-        Layout result;
+        TopologyDrawing result;
         result.width = 2 * radius + cell;
         result.height = result.width + 2 * layout_caption;
         auto const half = cell / 2;

@@ -36,7 +36,7 @@ struct Charge {
 };
 
 struct TopologyKind;
-struct Layout;
+struct TopologyDrawing;
 
 /// Distances count links crossed. Nodes are 0 to nodes()-1; a route is a shortest one.
 class Topology {
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] virtual std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const = 0;
     /// Its nodes in cells of this size; of a network that is much larger than the nodes `used`, only their
     /// surroundings.
-    [[nodiscard]] virtual Layout layout(std::vector<int> const& used, double cell) const = 0;
+    [[nodiscard]] virtual TopologyDrawing layout(std::vector<int> const& used, double cell) const = 0;
 
 protected:
     Topology(TopologyKind const& kind, int nodes, std::vector<Level> levels)

@@ -10,8 +10,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "machine/topology/drawing.hpp"
 #include "machine/topology/kind.hpp"
-#include "machine/topology/layout.hpp"
 #include "machine/topology/tally.hpp"
 
 namespace tapioca::machine {
@@ -211,7 +211,7 @@ public:
         return make_torus(dimensions_, levels.at(0));
     }
     /// Some dimensions across and the others down, so that the aspect is about right.
-    [[nodiscard]] Layout layout(std::vector<int> const& used, double cell) const override
+    [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         TorusPart const part(*this, used);
         auto const everything = (1U << part.extent.size()) - 1;
@@ -235,7 +235,7 @@ public:
         auto const border = 0.3 * cell + layout_gap(cell) / 2;  // room for the tint of blocks
         left += border;
         top += border;
-        Layout result;
+        TopologyDrawing result;
         for_each_label(x, part, true, [&](std::size_t row, std::string const& text, double at) {
             result.texts.push_back({left + at, top - border - 4 - static_cast<double>(row) * label_across, text});
         });

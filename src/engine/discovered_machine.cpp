@@ -1,0 +1,285 @@
+#include "engine/discovered_machine.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "core/host.hpp"
+
+namespace tapioca::engine {
+
+namespace {
+
+/// What the first rank of a node tells of it, as lines of text: its name, its Slurm address, then a tier each.
+struct Node {
+    std::string host;
+    std::string address;
+    std::vector<machine::TierTraits> tiers;
+    std::string slurm_topology;  ///< of rank 0's node, where it may be wanted
+};
+
+// How what a node tells begins.
+constexpr char found_here = '+';
+constexpr char failed_here = '-';
+
+std::string pack(machine::Figure const& figure)
+{
+    return fmt::format("{:.17g}\t{}", figure.value, static_cast<int>(figure.origin));
+}
+
+std::string pack(Node const& node)
+{
+    auto text = fmt::format("{}\n{}\n{}\n{}", node.host, node.address, node.slurm_topology.size(), node.slurm_topology);
+    for (auto const& t : node.tiers)
+        text +=
+            fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", t.name, t.kind, t.place, static_cast<int>(t.persistency),
+                        pack(t.latency_s), pack(t.write_bandwidth), pack(t.read_bandwidth), pack(t.capacity_bytes));
+    return text;
+}
+
+Node unpack(std::string const& text)
+{
+    std::istringstream lines(text);
+    Node node;
+    std::getline(lines, node.host);
+    std::getline(lines, node.address);
+    std::string bytes;
+    std::getline(lines, bytes);
+    node.slurm_topology.resize(std::strtoul(bytes.c_str(), nullptr, 10));
+    lines.read(node.slurm_topology.data(), static_cast<std::streamsize>(node.slurm_topology.size()));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream fields(line);
+        auto const next = [&] {
+            std::string field;
+            std::getline(fields, field, '\t');
+            return field;
+        };
+        auto const figure = [&] {
+            auto const digits = next();
+            double value = 0;  // not strtod, which reads it as the program's locale would have it
+            std::from_chars(digits.data(), digits.data() + digits.size(), value);
+            return machine::Figure{value, static_cast<machine::Origin>(std::atoi(next().c_str()))};
+        };
+        machine::TierTraits tier;
+        tier.name = next();
+        tier.kind = next();
+        tier.place = next();
+        tier.persistency = static_cast<machine::Persistency>(std::atoi(next().c_str()));
+        tier.latency_s = figure();
+        tier.write_bandwidth = figure();
+        tier.read_bandwidth = figure();
+        tier.capacity_bytes = figure();
+        node.tiers.push_back(std::move(tier));
+    }
+    return node;
+}
+
+machine::TierTraits* named(std::vector<machine::TierTraits>& tiers, std::string const& name)
+{
+    auto const at = std::find_if(tiers.begin(), tiers.end(), [&](auto const& t) { return t.name == name; });
+    return at == tiers.end() ? nullptr : &*at;
+}
+
+/// The tiers of this node: the platform file's figures beat what was found, as far as the node has the tier; of the two
+/// capacities the smaller counts.
+std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> const& described)
+{
+    auto found = machine::find_tiers();
+    std::vector<machine::TierTraits> tiers;
+    for (auto tier : described) {
+        if (auto const* const here = named(found, tier.name)) {
+            if (tier.place.empty()) tier.place = here->place;
+            for (auto const figure : {&machine::TierTraits::latency_s, &machine::TierTraits::write_bandwidth,
+                                      &machine::TierTraits::read_bandwidth})
+                if ((tier.*figure).value <= 0 || (tier.*figure).origin < (here->*figure).origin)
+                    tier.*figure = here->*figure;
+        }
+        tier = machine::with_assumptions(std::move(tier));
+        auto const free = machine::make_tier(tier) ? static_cast<double>(machine::free_bytes(tier)) : 0.0;
+        if (free == 0) continue;
+        if (tier.capacity_bytes.value == 0 || free < tier.capacity_bytes.value)
+            tier.capacity_bytes = {free, machine::Origin::measured};
+        tiers.push_back(std::move(tier));
+    }
+    for (auto& tier : found)
+        if (!named(tiers, tier.name)) tiers.push_back(std::move(tier));
+    return tiers;
+}
+
+core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, std::string const& wish)
+{
+    auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
+    Node node{core::host_name(), address ? address : "", tiers_here(described), {}};
+    if (!wish.empty() && !named(node.tiers, wish)) {
+        for (auto const& tier : described)  // that the node lacks
+            if (tier.name == wish)
+                if (auto const made = machine::make_tier(tier); !made) return tl::unexpected(made.error());
+        auto tier = machine::choose_tier(wish, node.tiers);
+        if (!tier) return tl::unexpected(tier.error());
+        node.tiers.push_back(std::move(*tier));
+    }
+    if (!wish.empty())
+        if (auto const tier = machine::make_tier(*named(node.tiers, wish)); !tier) return tl::unexpected(tier.error());
+    return node;
+}
+
+std::string slurm_topology()
+{
+    std::ifstream file("/etc/slurm/topology.conf");
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Rank 0's file on all ranks: the text, or the failure of reading it.
+core::Result<machine::PlatformText> spread(comm::Team const& team, std::string const& name)
+{
+    core::Result<machine::PlatformText> file;
+    if (team.rank() == 0) file = machine::read_platform(name);
+    auto const status = comm::agree(team.all(), file ? core::Status() : tl::unexpected(file.error()));
+    if (!status) return tl::unexpected(status.error());
+    file->path = comm::broadcast(team.all(), file->path);
+    file->text = comm::broadcast(team.all(), file->text);
+    return file;
+}
+
+/// What the first rank of each node finds there, on all ranks; or the failure of one. Collective.
+core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine::Machine const& machine,
+                                                std::string const& wish)
+{
+    std::string mine;
+    if (team.node_rank() == 0) {
+        auto node = look_here(machine.tiers, wish);
+        if (node) {
+            if (team.rank() == 0 && team.ranks_per_node() == 0 && !machine.topology)
+                node->slurm_topology = slurm_topology();
+            mine = found_here + pack(*node);
+        } else {
+            auto const failure = core::pack(node.error());
+            mine = failed_here + std::string(reinterpret_cast<char const*>(failure.data()), failure.size());
+        }
+    }
+    std::vector<Node> nodes;
+    for (auto const& text : team.gather_texts(mine)) {
+        if (text[0] == failed_here) {
+            auto failure = core::unpack(std::as_bytes(std::span(text).subspan(1)));
+            failure.rank = team.nodes()[nodes.size()][0];
+            return tl::unexpected(std::move(failure));
+        }
+        nodes.push_back(unpack(text.substr(1)));
+    }
+    return nodes;
+}
+
+/// The machine's node of each of the team's; of a machine that nobody described, what the hosts' names and Slurm tell.
+/// Collective.
+core::Result<std::vector<int>> locate(comm::Team const& team, std::vector<Node> const& nodes, machine::Machine& machine)
+{
+    bool const pretended = team.ranks_per_node() > 0;
+    std::vector<std::string> hosts;
+    std::vector<std::string> addresses;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        hosts.push_back(pretended ? fmt::format("{}-{}", nodes[i].host, i) : nodes[i].host);
+        if (!pretended && !nodes[i].address.empty()) addresses.push_back(nodes[i].address);
+    }
+    if (!machine.topology) {
+        if (addresses.size() != hosts.size()) addresses.clear();
+        auto described = machine::describe_hosts(hosts, addresses, nodes[0].slurm_topology);
+        if (!described) return tl::unexpected(described.error());
+        machine = std::move(*described);
+    }
+    if (pretended) machine.hosts.clear();
+    return machine::find_hosts(machine, hosts);
+}
+
+/// How much of each of the machine's tiers every node has.
+std::vector<std::vector<std::uint64_t>> free_bytes(std::vector<Node>& nodes, machine::Machine const& machine,
+                                                   bool pretended)
+{
+    std::vector<std::vector<std::uint64_t>> result;
+    for (auto& node : nodes) {
+        std::vector<std::uint64_t> free;
+        for (auto const& tier : machine.tiers) {
+            auto const* const here = named(node.tiers, tier.name);
+            free.push_back(here ? static_cast<std::uint64_t>(here->capacity_bytes.value) : 0);
+        }
+        result.push_back(std::move(free));
+    }
+    // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
+    // By what all ranks know alike: they must come to the same plan.
+    std::map<std::string, std::uint64_t> nodes_of;
+    for (auto const& node : nodes) ++nodes_of[node.host];
+    std::uint64_t per_machine = 1;
+    if (pretended)
+        for (auto const& [host, count] : nodes_of) per_machine = std::max(per_machine, count);
+    for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
+        if (!machine::is_ordinary(machine.tiers[tier])) continue;
+        auto least = result[0][tier];
+        for (auto const& free : result) least = std::min(least, free[tier]);
+        for (auto& free : result) free[tier] = least / per_machine;
+    }
+    return result;
+}
+
+}  // namespace
+
+bool DiscoveredMachine::NodeTier::holds(std::vector<std::uint64_t> const& needed) const
+{
+    for (std::size_t node = 0; node < needed.size(); ++node)
+        if (needed[node] > (node < bytes.size() ? bytes[node] : 0)) return false;
+    return true;
+}
+
+core::Result<DiscoveredMachine> look_around(comm::Team const& team, DiscoverySettings const& wish)
+{
+    machine::Machine machine;
+    if (!wish.platform.empty()) {
+        auto const file = spread(team, wish.platform);
+        if (!file) return tl::unexpected(file.error());
+        auto parsed = machine::parse_platform(file->text, file->path);
+        if (!parsed) return tl::unexpected(parsed.error());
+        machine = std::move(*parsed);
+    }
+    auto nodes = look_everywhere(team, machine, wish.tier);
+    if (!nodes) return tl::unexpected(nodes.error());
+    auto where = locate(team, *nodes, machine);
+    if (!where) return tl::unexpected(where.error());
+
+    DiscoveredMachine result;
+    result.where = std::move(*where);
+    machine.tiers.clear();
+    for (auto const& node : *nodes)
+        for (auto const& tier : node.tiers)
+            if (!named(machine.tiers, tier.name)) machine.tiers.push_back(tier);
+    result.free_bytes = free_bytes(*nodes, machine, team.ranks_per_node() > 0);
+    auto& here = (*nodes)[static_cast<std::size_t>(team.my_node())].tiers;
+    for (auto const& tier : machine.tiers) {
+        auto const* const own = named(here, tier.name);
+        result.tiers.push_back({own ? std::optional(*own) : std::nullopt, {}, {}});
+    }
+    result.machine = std::make_shared<machine::Machine const>(std::move(machine));
+    return result;
+}
+
+std::shared_ptr<DiscoveredMachine> Discovery::known(DiscoverySettings const& wish) const
+{
+    for (auto const& [known, around] : known_)
+        if (known == wish) return around;
+    return nullptr;
+}
+
+core::Result<std::shared_ptr<DiscoveredMachine>> Discovery::look_around(DiscoverySettings const& wish)
+{
+    agreement_.meet();
+    auto found = engine::look_around(team_, wish);
+    if (!found) return tl::unexpected(found.error());
+    known_.emplace_back(wish, std::make_shared<DiscoveredMachine>(std::move(*found)));
+    return known_.back().second;
+}
+
+}  // namespace tapioca::engine

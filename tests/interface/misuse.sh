@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Misuse of the C++ interface that must not compile, one mistake at a time. misuse.sh COMPILER OPTIONS...
+set -euo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+
+compiles() { # NUMBER [OPTIONS]
+    "${compiler[@]}" "${@:2}" -fsyntax-only -DMISUSE="$1" "$here/misuse.cpp" >"$work/out" 2>&1
+}
+compiler=("$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if ! compiles 0 -std=c++20; then
+    cat "$work/out"
+    echo "misuse: what is right does not compile"
+    exit 1
+fi
+last=$(grep -o '^#elif MISUSE == [0-9]*' "$here/misuse.cpp" | tail -1 | grep -o '[0-9]*$')
+status=0
+for number in $(seq 1 "$last"); do
+    if compiles "$number" -std=c++20; then
+        echo "misuse $number compiles:"
+        grep -A 1 "MISUSE == $number\b" "$here/misuse.cpp"
+        status=1
+    elif grep -q 'no such mistake' "$work/out"; then
+        echo "misuse $number: there is none"
+        status=1
+    fi
+done
+if compiles 0 -std=c++17 || ! grep -q "needs C++20: compile with -std=c++20" "$work/out"; then
+    echo "misuse: C++17 is not refused in one line"
+    status=1
+fi
+exit $status
