@@ -226,11 +226,18 @@ core::Status Staging::close()
     drained_bytes_ = background_drainer_ ? background_drainer_->drained_bytes() : 0;
     background_drainer_.reset();
     if (!status) return status;
+    // Wherever the job is killed now, no log is left that a later job takes for one with data: the logs read as empty
+    // before the marker goes, and the marker goes before the logs.
+    bool const first_user = !shared() || session.team().node_rank() == 0;
+    stage_.finish(first_user);
+    if (shared()) (void)session.agreement().agree({});
+    status = session.agreement().agree(stage_.remove_overflow());
+    if (!status) return status;
     bool const first = session.team().rank() == 0;
     status = session.agreement().agree(first ? stage::remove_marker(target_) : core::Status());
     if (!status) return status;
     if (first && stage_.durable() != stage::Durable::sync) status = stage::keep_marker_away(target_);
-    core::keep_first(status, stage_.remove(!shared() || session.team().node_rank() == 0));
+    core::keep_first(status, stage_.remove(first_user));
     status = session.agreement().agree(status);
     stage::remove_directory(stage_.writer().place().directory);
     removed_ = status.has_value();

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include <sys/stat.h>
@@ -32,46 +34,95 @@ bool is_this_host(Head const& head)
     return std::string_view(name) == std::string_view(head.host);
 }
 
-/// Whether a file of a log has no request. Locked from then on, so that nobody adds one.
-bool is_empty(std::string const& path, std::string const& job, std::vector<Descriptor>& held)
-{
-    auto file = is_old_and_ours(path) ? open_private(path, true) : core::Result<Descriptor>(Descriptor());
-    if (!file || !*file || !hold_for_certain(*file)) return false;
-    auto const size = size_of(file->get(), path);
-    if (!size || *size > head_bytes) return false;
-    std::vector<std::byte> first(*size);
-    if (!read_all(file->get(), 0, first)) return false;
-    bool const blank = std::all_of(first.begin(), first.end(), [](std::byte b) { return b == std::byte{0}; });
-    if (!blank && path.ends_with(".meta")) {
-        auto const head = read_head(first, meta_magic);
-        if (!head || "tapioca-" + to_hex(head->identity) != job || !is_this_host(*head)) return false;
-        if (has_marker(head->target)) return false;  // of whichever job
-    }
-    held.push_back(std::move(*file));
-    return true;
-}
+/// Files of one log in a job's directory; either may be missing.
+struct LogPair {
+    bool meta = false;
+    bool data = false;
+};
 
-void remove_if_empty(std::string const& directory)
-{
-    namespace fs = std::filesystem;
-    if (!is_old_and_ours(directory)) return;
-    auto const job = fs::path(directory).filename().string();
-    std::vector<Descriptor> held;
-    std::vector<std::string> files;
-    std::error_code error;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-        auto const name = entry->path().filename().string();
-        if (name == "full") continue;
-        bool const known = (name.starts_with("rank") || name.starts_with("node")) &&
-                           (name.ends_with(".meta") || name.ends_with(".data"));
-        if (!known || !is_empty(entry->path().string(), job, held)) return;
-        files.push_back(entry->path().string());
+/// Looks at one job's directory, and holds what it has looked at, so that nobody adds a request.
+class LeftoverJob {
+public:
+    explicit LeftoverJob(std::string const& directory)
+        : directory_(directory), job_(std::filesystem::path(directory).filename().string())
+    {
     }
-    if (error) return;
-    for (auto const& file : files)
-        if (!remove_private(file)) return;
-    remove_directory(directory);
-}
+
+    void remove_if_without_data()
+    {
+        if (!find_logs()) return;
+        for (auto const& [name, pair] : logs_)
+            if (!is_without_data({directory_, name}, pair)) return;
+        for (auto const& [name, pair] : logs_)
+            if (!remove_log({directory_, name})) return;
+        remove_directory(directory_);
+    }
+
+private:
+    /// False if there is anything else.
+    bool find_logs()
+    {
+        std::error_code error;
+        for (std::filesystem::directory_iterator entry(directory_, error), end; !error && entry != end;
+             entry.increment(error)) {
+            auto const path = entry->path().filename();
+            if (path == "full") continue;
+            auto const name = path.stem().string();
+            if (!name.starts_with("rank") && !name.starts_with("node")) return false;
+            if (path.extension() == ".meta")
+                logs_[name].meta = true;
+            else if (path.extension() == ".data")
+                logs_[name].data = true;
+            else
+                return false;
+        }
+        return !error;
+    }
+
+    /// No request was appended; or all were flushed, as the log says; or the entries are removed already, without which
+    /// the data is nothing.
+    bool is_without_data(LogPlace const& log, LogPair const& pair)
+    {
+        bool finished = !pair.meta;
+        if (pair.meta) {
+            auto const meta = first_page(log.meta(), meta_magic);
+            if (!meta) return false;
+            finished = meta->finished;
+            if (!finished && meta->bytes > head_bytes) return false;
+        }
+        auto const data = pair.data ? first_page(log.data(), data_magic) : FirstPage();
+        return data && (finished || data->bytes <= head_bytes);
+    }
+
+    struct FirstPage {
+        std::uint64_t bytes = 0;  ///< of the file
+        bool finished = false;    ///< NAME.meta: all of it was flushed
+    };
+    /// Nothing if the file is not a dead job's of this user and host, or a marker may mean it.
+    std::optional<FirstPage> first_page(std::string const& path, char const* magic)
+    {
+        auto file = is_old_and_ours(path) ? open_private(path, true) : core::Result<Descriptor>(Descriptor());
+        if (!file || !*file || !hold_for_certain(*file)) return {};
+        auto const size = size_of(file->get(), path);
+        if (!size) return {};
+        std::vector<std::byte> first(std::min<std::uint64_t>(*size, head_bytes));
+        if (!read_all(file->get(), 0, first)) return {};
+        FirstPage page{*size, false};
+        if (*size > head_bytes || !is_zero(first)) {
+            auto const head = read_head(first, magic);
+            if (!head || "tapioca-" + to_hex(head->identity) != job_ || !is_this_host(*head)) return {};
+            if (has_marker(head->target)) return {};  // of whichever job
+            page.finished = is_finished(*head, first);
+        }
+        held_.push_back(std::move(*file));
+        return page;
+    }
+
+    std::string directory_;
+    std::string job_;
+    std::map<std::string, LogPair> logs_;
+    std::vector<Descriptor> held_;
+};
 
 /// True the first time.
 bool is_first_look(std::string const& directory)
@@ -91,7 +142,8 @@ void remove_empty_jobs(std::string const& parent)
     std::error_code error;
     for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error))
         if (is_job_directory(entry->path().string())) jobs.push_back(entry->path().string());
-    for (auto const& job : jobs) remove_if_empty(job);
+    for (auto const& job : jobs)
+        if (is_old_and_ours(job)) LeftoverJob(job).remove_if_without_data();
 }
 
 }  // namespace tapioca::stage

@@ -179,6 +179,19 @@ bool is_sound(LogBlock const& block, std::uint64_t seed)
            block.bytes >= meta_block_bytes && block.bytes % meta_block_bytes == 0 && block.bytes < most_bytes;
 }
 
+bool is_finished(Head const& head, std::span<std::byte const> meta)
+{
+    if (meta.size() < head_bytes) return false;
+    Counters counters;
+    std::memcpy(&counters, meta.data() + sizeof(Head), sizeof counters);
+    return counters.emptied == head.generation + 1 && counters.emptied_inverted == ~(head.generation + 1);
+}
+
+bool is_zero(std::span<std::byte const> bytes)
+{
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
 std::uint64_t seed_of(Head const& head)
 {
     return checksum_of(&head.identity, sizeof head.identity, head.generation);

@@ -81,6 +81,10 @@ void seal(Head& head);
 /// Fails, saying why, if this is no head of a log that this version reads.
 core::Result<Head> read_head(std::span<std::byte const> file, char const* magic);
 
+/// Whether all that was in a NAME.meta with this head is in the target: somebody was about to empty or remove the log.
+bool is_finished(Head const& head, std::span<std::byte const> meta);
+bool is_zero(std::span<std::byte const> bytes);
+
 /// The beginning of a block of NAME.meta.
 struct LogBlock {
     std::uint32_t magic;

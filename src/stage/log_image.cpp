@@ -10,11 +10,6 @@ namespace tapioca::stage {
 
 namespace {
 
-bool is_zero(std::span<std::byte const> bytes)
-{
-    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
-
 /// The eight bytes that are written last, of a block or an entry.
 std::uint64_t first_of(std::span<std::byte const> bytes)
 {
@@ -38,8 +33,7 @@ void LogImage::find_blocks(std::uint64_t begin, std::uint64_t end)
 {
     Counters counters;
     std::memcpy(&counters, meta_.data() + sizeof(Head), sizeof counters);
-    if (counters.emptied_inverted == ~(head_.generation + 1) && counters.emptied == head_.generation + 1)
-        return;  // all of it is in the target; whoever emptied it was interrupted
+    if (is_finished(head_, meta_)) return;
     appended_ = counters.entries;
     continued_ = counters.beside;
     bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further

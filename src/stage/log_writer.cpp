@@ -342,6 +342,19 @@ core::Status LogWriter::sync(bool parent)
     return {};
 }
 
+void LogWriter::say_emptied(std::uint64_t generation)
+{
+    auto& counters = counters_in(first_page_);
+    std::atomic_ref(counters.emptied).store(generation);
+    std::atomic_ref(counters.emptied_inverted).store(~generation);
+}
+
+void LogWriter::finish()
+{
+    say_emptied(head_.generation + 1);
+    give_up("the file is closed");
+}
+
 core::Status LogWriter::reset(std::uint64_t epoch, bool empty)
 {
     block_ = {};
@@ -354,9 +367,8 @@ core::Status LogWriter::reset(std::uint64_t epoch, bool empty)
     changes_->forget();
     if (!empty) return {};
     // If it is interrupted here, the log is read as empty from then on: all of it was flushed.
+    say_emptied(head_.generation);
     auto& counters = counters_in(first_page_);
-    std::atomic_ref(counters.emptied).store(head_.generation);
-    std::atomic_ref(counters.emptied_inverted).store(~head_.generation);
     counters.meta_end = head_bytes;
     counters.data_end = head_bytes;
     counters.begin = pattern::no_offset;

@@ -45,6 +45,9 @@ public:
     void note_changes(std::int64_t ahead_ns, bool durable);
     /// Notes that this rank's log goes on beside the target, until it is emptied.
     void tell_beside();
+    /// Notes that all of it is in the target and that it is about to be removed: whoever finds it later reads it as
+    /// empty. Nothing is appended after that. Only on the log's first user.
+    void finish();
     /// Appends nothing any more; says why.
     void give_up(std::string why) { why_broken_ = std::move(why); }
     /// Tells other processes, without delay, that requests reach from `begin` to `end`.
@@ -77,6 +80,7 @@ private:
     {
     }
     core::Status attach();
+    void say_emptied(std::uint64_t generation);
     core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
     /// Where the counter stood before `bytes` were dealt.
     core::Result<std::uint64_t> deal_block(std::uint64_t bytes);

@@ -174,13 +174,21 @@ static core::Status twice(Attempt const& attempt)
     return status ? status : attempt();
 }
 
+void Stage::finish(bool first)
+{
+    if (first) writer_.finish();
+}
+
+core::Status Stage::remove_overflow()
+{
+    return overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
+}
+
 core::Status Stage::remove(bool first)
 {
-    if (writer_.is_removed()) first = false;
-    auto status = first ? twice([&] { return writer_.check_place(); }) : core::Status();
-    if (first && status) status = twice([&] { return remove_log(writer_.place()); });
-    auto const beside = overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
-    return status ? beside : status;
+    if (!first || writer_.is_removed()) return {};
+    auto const status = twice([&] { return writer_.check_place(); });
+    return status ? twice([&] { return remove_log(writer_.place()); }) : status;
 }
 
 Stage::Written Stage::so_far() const
@@ -263,8 +271,8 @@ core::Status Stage::reset(bool empty)
     end_ = 0;
     // In this order: the first log says that there is one beside the target.
     auto status = writer_.reset(epoch_, empty);
-    if (std::exchange(overflow_, std::nullopt))
-        core::keep_first(status, twice([&] { return remove_log(overflow_place_); }));
+    core::keep_first(status, remove_overflow());
+    overflow_.reset();
     return status;
 }
 

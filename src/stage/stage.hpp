@@ -62,7 +62,12 @@ public:
     [[nodiscard]] std::int64_t end() const { return end_; }
     /// Whether its tier became full for the first time just now, for a warning.
     [[nodiscard]] bool take_warning();
-    /// Removes the files, those beside the target as well. `first` where this rank is the log's first user.
+    /// All was flushed, and the file is being closed: from now on the log reads as empty. `first` where this rank is
+    /// the log's first user.
+    void finish(bool first);
+    /// Removes the files beside the target; only once the log's first user has finished it.
+    core::Status remove_overflow();
+    /// Removes the log.
     core::Status remove(bool first);
 
     /// What is in the log. The view stays valid until reset().

@@ -152,7 +152,7 @@ protected:
     stage::OpeningId const identity_ = {std::byte{5}};
     [[nodiscard]] std::string job() const { return directory_ + "/tapioca-" + stage::to_hex(identity_); }
     [[nodiscard]] std::string target() const { return directory_ + "/target"; }
-    [[nodiscard]] core::Result<stage::LogWriter> make_log() const
+    [[nodiscard]] core::Result<stage::LogWriter> make_log(std::string const& name = "rank0") const
     {
         EXPECT_TRUE(stage::make_directory(directory_, identity_));
         stage::Head head = {};
@@ -161,7 +161,20 @@ protected:
         head.epoch = 1;
         (void)::gethostname(head.host, sizeof head.host - 1);
         target().copy(head.target, sizeof head.target - 1);
-        return stage::LogWriter::create({job(), "rank0"}, head);
+        return stage::LogWriter::create({job(), name}, head);
+    }
+    /// Of a job that is dead, and old.
+    void make_log_with_a_request(bool finished, std::string const& name = "rank0") const
+    {
+        {
+            auto writer = make_log(name);
+            ASSERT_TRUE(writer);
+            std::vector<std::byte> const data(100, std::byte{1});
+            std::vector<Extent> const extents = {{0, 100}};
+            ASSERT_TRUE(writer->append(pattern::Variable::from_extents(0, extents), 0, data.data(), 1, 0));
+            if (finished) writer->finish();
+        }
+        age();
     }
     void age() const
     {
@@ -201,13 +214,45 @@ TEST_F(EmptyJobs, LogsWithoutARequestAreRemovedOnceTheirJobIsDead)
 
 TEST_F(EmptyJobs, ALogWithARequestStaysAlsoWithoutAMarker)
 {
-    {
-        auto writer = make_log();
-        ASSERT_TRUE(writer);
-        std::vector<std::byte> const data(100, std::byte{1});
-        std::vector<Extent> const extents = {{0, 100}};
-        ASSERT_TRUE(writer->append(pattern::Variable::from_extents(0, extents), 0, data.data(), 1, 0));
-    }
+    make_log_with_a_request(false);
+    look();
+    EXPECT_TRUE(fs::exists(job() + "/rank0.data"));
+}
+
+TEST_F(EmptyJobs, ALogThatWasFlushedIsRemovedWhereItsJobWasKilledBeforeItDidSo)
+{
+    make_log_with_a_request(true);
+    std::ofstream(stage::marker_path(target())) << "of somebody's";
+    look();
+    EXPECT_TRUE(fs::exists(job() + "/rank0.data")) << "a marker may mean it";
+    fs::remove(stage::marker_path(target()));
+    look();
+    EXPECT_FALSE(fs::exists(job()));
+}
+
+TEST_F(EmptyJobs, OneLogThatWasNotFlushedKeepsItsWholeDirectory)
+{
+    make_log_with_a_request(true, "rank0");
+    make_log_with_a_request(false, "rank1");
+    look();
+    EXPECT_TRUE(fs::exists(job() + "/rank0.data"));
+    EXPECT_TRUE(fs::exists(job() + "/rank1.data"));
+}
+
+TEST_F(EmptyJobs, DataWhoseEntriesAreRemovedAlreadyIsRemoved)
+{
+    make_log_with_a_request(true);
+    fs::remove(job() + "/rank0.meta");
+    age();
+    look();
+    EXPECT_FALSE(fs::exists(job()));
+}
+
+TEST_F(EmptyJobs, LargeFilesThatAreNamedLikeDataButAreNoneStay)
+{
+    ASSERT_TRUE(stage::make_directory(directory_, identity_));
+    std::ofstream(job() + "/rank0.data") << std::string(stage::head_bytes + 1, 'x');
+    fs::permissions(job() + "/rank0.data", fs::perms::owner_read | fs::perms::owner_write);
     age();
     look();
     EXPECT_TRUE(fs::exists(job() + "/rank0.data"));

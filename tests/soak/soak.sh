@@ -179,16 +179,25 @@ recover() {
     done
 }
 
-# Files of memory whose maker was killed before all had it: the next job that comes by removes them, when they are old.
-forgotten() { # NAME...
+# Files of memory whose maker was killed before all had it, and logs of one that was killed at the end of a close: the next
+# job that comes by removes them, when they are old.
+forgotten() { # NAME...: a log's directory after its files
     local name
     echo "left_by_killed $#" >>notes
     touch -d '2 minutes ago' "$@"
     (describe $((seed % 2 + 2)); trouble=none interface=declared place=here ranks=2
+        export TAPIOCA_STAGE=dram
         mkdir -p next/stage next/tier && cd next && launcher && start && await)
     for name in "$@"; do
-        [ ! -e "$name" ] || { wrong files_left "$name is not removed by the next job"; rm -f "$name"; }
+        [ ! -e "$name" ] || { wrong files_left "$name is not removed by the next job"; rm -rf "$name"; }
     done
+}
+
+is_finished_log() { # PATH without .meta and .data: docs/formats/log.md
+    [[ $1 =~ /tapioca-[0-9a-f]{32}/(rank|node)[0-9]+$ ]] || return 1
+    [ -e "$1.meta" ] || return 0
+    number_at() { od -An -tu8 -j"$2" -N8 "$1.meta" | tr -d ' '; }
+    [ "$(number_at "$1" 3984)" -eq $(($(number_at "$1" 32) + 1)) ]
 }
 
 nothing_left() {
@@ -202,17 +211,18 @@ nothing_left() {
             for found in /dev/shm/tapioca-"$pid"-*; do [ ! -e "$found" ] || left+=("$found"); done
         done
         [ -z "$(rank_pids)" ] || { wrong hangs "processes are left: $(rank_pids)"; kill -KILL $(rank_pids) 2>/dev/null || true; }
+        for found in $(grep -laF "$PWD/" /dev/shm/tapioca-*/*.{meta,data} 2>/dev/null | xargs -r dirname | sort -u); do
+            left+=("$found"/* "$found")
+        done
         if [ ${#left[@]} -gt 0 ]; then
-            if [ -n "$died" ]; then forgotten "${left[@]}"; else wrong shared_memory "left in memory: ${left[*]}"; rm -f "${left[@]}"; fi
+            if [ -n "$died" ]; then forgotten "${left[@]}"; else wrong shared_memory "left in memory: ${left[*]}"; rm -rf "${left[@]}"; fi
         fi
-        while read -r found; do
-            wrong files_left "a log is left in memory: $found"
-            rm -rf "$(dirname "$found")"
-        done < <(grep -laF "$PWD/" /dev/shm/tapioca-*/*.meta 2>/dev/null || true)
     fi
     while read -r found; do
         # As above: buffers on a tier that a killed rank had made and not yet shown to the others.
         if [ -n "$died" ] && [[ $found =~ /tapioca-[0-9]+-[0-9a-f]{16}$ ]]; then echo "left_by_killed 1" >>notes; continue; fi
+        # And logs that were flushed and closed, and not yet removed.
+        if [ -n "$died" ] && is_finished_log "${found%.*}"; then echo "left_by_killed 1" >>notes; continue; fi
         wrong files_left "left: $found"
     done < <(find stage tier ssd-* -mindepth 1 -type f 2>/dev/null; ls -d file-*.tapioca* 2>/dev/null || true)
     [ -n "$died" ] || while read -r found; do wrong files_left "left: $found"; done < <(
