@@ -26,6 +26,7 @@
 #include <tapioca/error.hpp>
 #include <tapioca/options.hpp>
 #include <tapioca/pattern.hpp>
+#include <tapioca/section.hpp>
 
 #pragma GCC visibility push(default)
 
@@ -64,14 +65,6 @@ private:
     std::string text_;
     std::string json_;
 };
-
-/// A range of values that does not own them, or is no temporary.
-template <class R>
-concept Values = std::ranges::contiguous_range<R> && std::ranges::borrowed_range<R> && std::ranges::sized_range<R> &&
-    Value<std::ranges::range_value_t<R>>;
-/// One whose values can be changed.
-template <class R>
-concept MutableValues = Values<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 class Step;
 
@@ -150,6 +143,28 @@ public:
     {
         read(var.number(), std::span<std::byte>(std::as_writable_bytes(std::span(values))));
     }
+    /// The same for a part of an array in memory, such as all of it but its ghost cells: the values are taken from
+    /// where they lie. Where both have two dimensions or more, the variable and the part have the same counts.
+    template <class T>
+    requires Value<std::remove_const_t<T>>
+    void write(std::size_t var, Section<T> const& section)
+    {
+        write_section(var, std::as_bytes(section.array()), sizeof(T), section.part());
+    }
+    template <Value T>
+    void read(std::size_t var, Section<T> const& section)
+    {
+        read_section(var, std::as_writable_bytes(section.array()), sizeof(T), section.part());
+    }
+    template <class T, class U>
+    requires std::same_as<std::remove_const_t<U>, T>
+    void write(Variable<T> var, Section<U> const& section) { write(var.number(), section); }
+    template <class T>
+    void read(Variable<T> var, Section<T> const& section)
+    {
+        read(var.number(), section);
+    }
+
     template <std::ranges::contiguous_range R>
     requires(!std::ranges::borrowed_range<R>) void write(std::size_t var, R&& values) = delete;
     template <std::ranges::contiguous_range R>
@@ -188,6 +203,9 @@ private:
     friend class File;
     friend struct api::Internals;
     explicit Step(std::unique_ptr<declared::StepState> state);
+    void write_section(std::size_t var, std::span<std::byte const> array, std::size_t element_size,
+                       ArrayPart const& part);
+    void read_section(std::size_t var, std::span<std::byte> array, std::size_t element_size, ArrayPart const& part);
     std::unique_ptr<declared::StepState> state_;
 };
 

@@ -103,6 +103,30 @@ void Step::read(std::size_t var, std::span<std::byte> bytes)
     alive(state_, "read").supply(var, bytes.data(), bytes.size(), declared::Op::read);
 }
 
+namespace {
+
+void supply(declared::StepState& step, std::size_t var, std::span<std::byte> array, std::size_t element_size,
+            ArrayPart const& part, declared::Op op)
+{
+    auto placed = pattern::place_section(part, static_cast<std::int64_t>(element_size), array.size());
+    auto* const first = placed && array.data() ? array.data() + placed->begin : nullptr;
+    step.supply(var, first, placed.map([](auto& found) { return std::move(found.shape); }), op);
+}
+
+}  // namespace
+
+void Step::write_section(std::size_t var, std::span<std::byte const> array, std::size_t element_size,
+                         ArrayPart const& part)
+{
+    std::span const bytes(const_cast<std::byte*>(array.data()), array.size());
+    supply(alive(state_, "write"), var, bytes, element_size, part, declared::Op::write);
+}
+
+void Step::read_section(std::size_t var, std::span<std::byte> array, std::size_t element_size, ArrayPart const& part)
+{
+    supply(alive(state_, "read"), var, array, element_size, part, declared::Op::read);
+}
+
 Moved Step::finish()
 {
     alive(state_, "finish").start(false);

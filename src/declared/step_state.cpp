@@ -23,6 +23,7 @@ StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variabl
     : file_(std::move(file)),
       choice_(*file_, std::move(variables), std::move(plan)),
       data_(this->variables().size(), nullptr),
+      relaid_(this->variables().size()),
       supplied_(this->variables().size(), false)
 {
     file_->steps.push_back(this);
@@ -55,10 +56,17 @@ core::Status StepState::forgotten() const
                                                        called(static_cast<std::size_t>(first - supplied_.begin()))));
 }
 
-void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
+void StepState::spoil(std::size_t var, Op op, Errc code, std::string const& what)
+{
+    spoil(core::fail(code, fmt::format("{}({}): {}", name(op), called(var), what)));
+}
+
+/// True if the variable may be supplied now; else what is wrong is kept for the run.
+bool StepState::take_supply(std::size_t var, Op op)
 {
     auto const bad = [&](Errc code, std::string const& what) {
-        core::keep_first(input_, core::fail(code, fmt::format("{}({}): {}", name(op), called(var), what)));
+        spoil(var, op, code, what);
+        return false;
     };
     if (choice_.now().under_way()) return bad(Errc::invalid_state, waits);
     if (wanted_ && *wanted_ != op)
@@ -68,11 +76,52 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
         return bad(Errc::invalid_argument, fmt::format("{} variables are declared", variables().size()));
     if (supplied_[var]) return bad(Errc::invalid_state, "it was supplied before in this step");
     supplied_[var] = true;
-    if (bytes != variables()[var]->bytes())
-        return bad(Errc::invalid_argument,
-                   fmt::format("the buffer has {} bytes, the declaration {}", bytes, variables()[var]->bytes()));
-    if (!data && bytes > 0) return bad(Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
+    relaid_[var].reset();
+    return true;
+}
+
+void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op op)
+{
+    if (!take_supply(var, op)) return;
+    auto const declared = variables()[var]->bytes();
+    if (bytes != declared)
+        return spoil(var, op, Errc::invalid_argument,
+                     fmt::format("the buffer has {} bytes, the declaration {}", bytes, declared));
+    if (!data && bytes > 0)
+        return spoil(var, op, Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
     data_[var] = data;
+}
+
+void StepState::supply(std::size_t var, std::byte* first, core::Result<pattern::MemoryShape> const& shape, Op op)
+{
+    if (!take_supply(var, op)) return;
+    auto const status = shape ? relay(var, *shape) : tl::unexpected(shape.error());
+    if (!status) return spoil(var, op, status.error().code, status.error().text);
+    if (!first && variables()[var]->bytes() > 0) return spoil(var, op, Errc::invalid_argument, "the array is null");
+    data_[var] = first;
+}
+
+/// Lays a variable over a section of memory. One that is packed in truth needs nothing but its first element.
+core::Status StepState::relay(std::size_t var, pattern::MemoryShape const& shape)
+{
+    auto known = sections_.find(var);
+    if (known == sections_.end() || known->second.shape != shape) {
+        auto relaid = pattern::lay_over(*variables()[var], shape);
+        if (!relaid) return tl::unexpected(relaid.error());
+        auto variable = shape.packed() ? nullptr : std::make_shared<pattern::Variable const>(std::move(*relaid));
+        known = sections_.insert_or_assign(var, RelaidVariable{shape, std::move(variable)}).first;
+    }
+    relaid_[var] = known->second.variable;
+    return {};
+}
+
+/// A variable's bytes side by side, as the log has them: where they lie, or a copy until the next call.
+std::byte const* StepState::packed(std::size_t var)
+{
+    if (!relaid_[var]) return data_[var];
+    packed_.resize(variables()[var]->bytes());
+    pattern::pack(sections_.at(var).shape, data_[var], packed_.data());
+    return packed_.data();
 }
 
 /// What this rank is about to do, and what all are.
@@ -131,7 +180,7 @@ void StepState::write_staged()
         file_->staging->note_failure(status);
     try {
         for (std::size_t var = 0; var < variables().size() && status; ++var)
-            status = file_->staging->write({*variables()[var], base_, data_[var], static_cast<std::uint32_t>(var)});
+            status = file_->staging->write({*variables()[var], base_, packed(var), static_cast<std::uint32_t>(var)});
     } catch (std::bad_alloc const&) {
         status = core::fail_errno(ENOMEM, "the log");
         file_->staging->note_failure(status);
@@ -225,7 +274,7 @@ void StepState::begin_run(bool background)
         (void)announce();
     prepare(background);
     auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
-    choice_.now().start({data_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
+    choice_.now().start({data_, relaid_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
 }
 
 bool StepState::progress()

@@ -1,12 +1,14 @@
 // StepState: what stands behind Step: the buffers that were supplied for it, and its run, through the log or not.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "declared/choice.hpp"
 #include "declared/file_state.hpp"
+#include "pattern/memory_shape.hpp"
 
 namespace tapioca::declared {
 
@@ -18,6 +20,8 @@ public:
     ~StepState();
 
     void supply(std::size_t var, std::byte* data, std::size_t bytes, Op op);
+    /// The same from memory that is not packed: `first` is the first element. `shape` may be what is wrong with it.
+    void supply(std::size_t var, std::byte* first, core::Result<pattern::MemoryShape> const& shape, Op op);
     void start(bool background);
     bool progress();
     Moved wait();
@@ -46,6 +50,10 @@ public:
     [[nodiscard]] FileState const& file() const { return *file_; }
 
 private:
+    [[nodiscard]] bool take_supply(std::size_t var, Op op);
+    void spoil(std::size_t var, Op op, Errc code, std::string const& what);
+    [[nodiscard]] core::Status relay(std::size_t var, pattern::MemoryShape const& shape);
+    [[nodiscard]] std::byte const* packed(std::size_t var);
     void begin_run(bool background);
     void require_ready(bool background) const;
     void prepare(bool background);
@@ -67,12 +75,21 @@ private:
 
     // the run that is being put together or under way
     std::vector<std::byte*> data_;
+    pattern::Variables relaid_;  ///< variables whose memory is not packed, as it lies; else null
     std::vector<bool> supplied_;
     std::optional<Op> wanted_;
     std::optional<Op> agreed_;     ///< by all ranks
     core::Status input_;           ///< the first thing wrong with what this rank supplied
     std::optional<Moved> staged_;  ///< the run went to the log, and only wait() is missing
     double inside_ = 0;
+
+    /// A variable over the section that was supplied for it last, which comes again with the next run.
+    struct RelaidVariable {
+        pattern::MemoryShape shape;
+        std::shared_ptr<pattern::Variable const> variable;
+    };
+    std::map<std::size_t, RelaidVariable> sections_;
+    std::vector<std::byte> packed_;  ///< what goes to the log
 };
 
 }  // namespace tapioca::declared

@@ -1,10 +1,13 @@
-// Direct access: the rank reads or writes its own pieces, those that touch in the file in one call.
+// Direct access: the rank reads or writes its own pieces, those that touch in the file in one call. Small pieces that
+// lie apart in memory go through a buffer that stays in the cache: a system call takes longer for each piece than a
+// copy.
 #include <algorithm>
 #include <atomic>
 #include <climits>
 
 #include "core/stopwatch.hpp"
 #include "engine/run.hpp"
+#include "engine/small_pieces.hpp"
 
 namespace tapioca::engine {
 
@@ -52,10 +55,49 @@ private:
                 if (status_) add(offset, track.data + place, length, track.variable);
             };
             pattern::LayoutCursor cursor(*track.layout);
-            for (pattern::PieceRun run; status_ && cursor.next(pattern::no_offset, run);)
-                pattern::each_piece(run, move);
+            for (pattern::PieceRun run; status_ && cursor.next(pattern::no_offset, run);) {
+                bool const follows = run.count == 1 && !small_.empty() && small_.end() == run.offset;
+                bool const apart = run.count > 1 && run.stride == run.length && !run.packed();
+                if (run.length < SmallPieces::small_bytes && (follows || apart)) {
+                    flush();
+                    add_small(run, track);
+                } else {
+                    flush_small();
+                    pattern::each_piece(run, move);
+                }
+            }
+            flush_small();
         }
         flush();
+    }
+
+    /// Pieces that touch in the file and lie apart in memory.
+    void add_small(pattern::PieceRun run, VariableBuffer const& track)
+    {
+        if (!small_.empty() && small_.end() != run.offset) flush_small();
+        while (run.count > 0 && status_) {
+            if (!small_.add(run, track)) flush_small();
+        }
+    }
+
+    void flush_small()
+    {
+        if (small_.empty()) return;
+        auto const stretch = small_.bytes();
+        core::Result<std::uint64_t> moved = stretch.size();
+        if (context_.writing) {
+            small_.gather();
+            if (auto const written = context_.target->write(context_.base + small_.begin(), stretch); !written)
+                moved = tl::unexpected(written.error());
+        } else {
+            moved = context_.target->read(context_.base + small_.begin(), stretch);
+            if (moved) small_.scatter(*moved, received_);
+        }
+        if (!moved) core::keep_first(status_, tl::unexpected(moved.error()));
+        moved_bytes_.fetch_add(moved.value_or(0), std::memory_order_relaxed);
+        ++times_.calls;
+        context_.exchange->beat();
+        small_.clear();
     }
 
     void add(std::int64_t offset, std::byte* data, std::int64_t length, std::size_t variable)
@@ -118,6 +160,8 @@ private:
     std::vector<iovec> vectors_;
     std::vector<std::size_t> variables_;
     std::vector<std::size_t> lengths_;
+
+    SmallPieces small_;
 
     std::atomic<std::uint64_t> moved_bytes_ = 0;
 };

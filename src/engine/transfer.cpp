@@ -98,12 +98,21 @@ core::Status Transfer::prepare(bool background)
     return session_->prepare(buffer_layout(), *around_, threaded, does_io());
 }
 
+/// A variable as it lies in memory in this run.
+std::shared_ptr<pattern::Variable const> const& Transfer::in_memory(std::size_t var) const
+{
+    return var < relaid_.size() && relaid_[var] ? relaid_[var] : variables_[var];
+}
+
 /// Of a variable, for this run.
 std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
 {
-    if (op_ == Op::write || !variables_[var]->layered()) return variables_[var]->layouts();
-    auto const at = read_once_.try_emplace(var, *variables_[var]).first;
-    return {&at->second.layout(), 1};
+    auto const& variable = in_memory(var);
+    if (op_ == Op::write || !variable->layered()) return variable->layouts();
+    auto at = read_once_.find(var);
+    if (at == read_once_.end() || at->second.variable != variable)
+        at = read_once_.insert_or_assign(var, OverlappingRead{variable, pattern::ReadOnce(*variable)}).first;
+    return {&at->second.once.layout(), 1};
 }
 
 Context Transfer::context_for(Input const& input)
@@ -140,6 +149,7 @@ void Transfer::start(Input const& input, bool background)
 {
     session_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
     data_ = input.data;
+    relaid_ = input.relaid;
     background_ = background;
     auto context = context_for(input);
     session_->tickets.pass(context.schedule, op_ == Op::write || route().networked());
@@ -167,7 +177,7 @@ Transfer::RunOutcome Transfer::wait(core::Status const& input)
     outcome.waiting = std::max(0.0, outcome.waiting - (outcome.times.copying - copying_before));
     received_ = run_->received();
     if (op_ == Op::read && status)
-        for (auto const& [var, once] : read_once_) received_[var] = once.spread(data_[var], received_[var]);
+        for (auto const& [var, read] : read_once_) received_[var] = read.once.spread(data_[var], received_[var]);
     run_.reset();
     session_->in_flight = false;
     for (std::size_t var = 0; var < variables_.size(); ++var)

@@ -51,7 +51,9 @@ public:
 
     /// One run.
     struct Input {
-        std::span<std::byte* const> data;    ///< a buffer for each variable, until wait()
+        std::span<std::byte* const> data;  ///< a buffer for each variable, until wait()
+        /// Likewise: the variable as it lies in its buffer, where that is not packed; else null.
+        std::span<std::shared_ptr<pattern::Variable const> const> relaid;
         std::int64_t base = 0;               ///< what is added to all offsets; the same on all ranks
         bool spoiled = false;                ///< this rank's input is bad: it takes part and moves nothing
         std::int64_t block_bytes = 0;        ///< of the file
@@ -87,6 +89,7 @@ private:
     [[nodiscard]] bool one_sided() const;
     [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
+    [[nodiscard]] std::shared_ptr<pattern::Variable const> const& in_memory(std::size_t var) const;
     [[nodiscard]] std::span<pattern::Layout const> layouts(std::size_t var);
     [[nodiscard]] Context context_for(Input const& input);
 
@@ -101,11 +104,16 @@ private:
     Op op_ = Op::write;
     std::unique_ptr<Run> run_;
     std::span<std::byte* const> data_;
+    std::span<std::shared_ptr<pattern::Variable const> const> relaid_;
     bool background_ = false;
     std::uint64_t drained_at_start_ = 0;
 
     std::vector<std::uint64_t> received_;
-    std::map<std::size_t, pattern::ReadOnce>
+    struct OverlappingRead {
+        std::shared_ptr<pattern::Variable const> variable;  ///< as it lies in memory
+        pattern::ReadOnce once;
+    };
+    std::map<std::size_t, OverlappingRead>
         read_once_;  ///< of the variables that overlap themselves, once they are read
 };
 

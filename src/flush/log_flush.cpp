@@ -77,7 +77,7 @@ core::Status LogFlush::move(engine::Transfer& transfer, stage::Batch const& batc
             return ready;
         }
         std::array<std::byte*, 1> const data = {batch.data};
-        transfer.start({data, 0, false, file_.storage.block_bytes, &file_.lazy_target}, false);
+        transfer.start({data, {}, 0, false, file_.storage.block_bytes, &file_.lazy_target}, false);
         outcome = transfer.wait({});
     }
     account_.write.add(outcome, inside);  // its steps and bytes were counted when they went into the log

@@ -8,13 +8,9 @@
 
 namespace tapioca::pattern {
 
-namespace {
-
-core::Status check(std::size_t number, std::string_view name, Subarray const& array)
+core::Status check_subarray(Subarray const& array)
 {
-    auto const bad = [&](std::string const& what) {
-        return core::fail(Errc::invalid_argument, fmt::format("{}: subarray {}", called(number, name), what));
-    };
+    auto const bad = [](std::string what) { return core::fail(Errc::invalid_argument, std::move(what)); };
     auto const dimensions = array.shape.size();
     if (dimensions == 0 || dimensions > 32) return bad(fmt::format("has {} dimensions: 1 to 32 can be", dimensions));
     if (array.start.size() != dimensions || array.count.size() != dimensions ||
@@ -48,11 +44,12 @@ core::Status check(std::size_t number, std::string_view name, Subarray const& ar
     return {};
 }
 
-}  // namespace
-
 Variable Variable::from_subarray(std::size_t number, Subarray const& array, std::string_view name)
 {
-    if (auto status = check(number, name, array); !status) return Variable(status).named(name);
+    if (auto const status = check_subarray(array); !status)
+        return Variable(core::fail(status.error().code,
+                                   fmt::format("{}: subarray {}", pattern::called(number, name), status.error().text)))
+            .named(name);
     if (std::find(array.count.begin(), array.count.end(), 0) != array.count.end()) return Variable({}, 0).named(name);
 
     Layout layout{array.file_offset, 0, {}, {{0, array.element_size, 0}}};

@@ -18,6 +18,9 @@ namespace tapioca::pattern {
 /// What messages call a variable.
 std::string called(std::size_t number, std::string_view name);
 
+/// What is wrong with a subarray, in words that follow its name: "leaves the array in dimension 1: ...".
+core::Status check_subarray(Subarray const& array);
+
 /// Layouts are applied in their order: where a rank's own extents overlap, they are spread over
 /// several layouts so that each is free of overlap and the later extent comes later.
 class Variable {
@@ -32,6 +35,14 @@ public:
     static Variable from_extents(std::size_t number, std::span<Extent const> extents, std::string_view name = {});
     static Variable from_subarray(std::size_t number, Subarray const& array, std::string_view name = {});
     static Variable failed(core::Status status) { return Variable(std::move(status)); }
+    /// The same bytes of the file, but elsewhere in memory: `layouts` are this one's, with other places in the buffer.
+    [[nodiscard]] Variable relaid(std::vector<Layout> layouts) const
+    {
+        Variable other(std::move(layouts), static_cast<std::int64_t>(bytes_));
+        other.name_ = name_;
+        other.layered_ = layered_;
+        return other;
+    }
 
     /// As messages have it: "variable 2", or "variable 2 'velocity'" if it has a name.
     [[nodiscard]] std::string called(std::size_t number) const { return pattern::called(number, name()); }

@@ -5,6 +5,7 @@
 
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
+#include "support/scattered.hpp"
 
 namespace tapioca::test {
 namespace {
@@ -42,9 +43,19 @@ void write_both(Step& step, Job const& job, std::int64_t base, std::uint64_t see
     auto const me = static_cast<std::size_t>(rank());
     std::vector<Bytes> mine;
     for (std::size_t v = 0; v < job[me].size(); ++v) mine.push_back(data_of(seed, run, me, v, job[me][v].bytes()));
-    for (std::size_t v = 0; v < mine.size(); ++v) step.write(v, mine[v]);
+    // Some variables lie scattered in memory, on each rank others.
+    Random random(seed * 31 + me * 7 + static_cast<std::uint64_t>(run));
+    std::vector<ScatteredMemory> scattered;
+    scattered.reserve(mine.size());
+    for (std::size_t v = 0; v < mine.size(); ++v) {
+        if (random.chance(30))
+            step.write(v, scattered.emplace_back(random, job[me][v], mine[v]).section());
+        else
+            step.write(v, mine[v]);
+    }
     step.rebase(base);
     move(step, in_background);
+    for (auto const& memory : scattered) EXPECT_TRUE(memory.gaps_are_untouched());
     if (me != 0) return;
     for (std::size_t r = 0; r < job.size(); ++r)
         for (std::size_t v = 0; v < job[r].size(); ++v)
@@ -61,9 +72,24 @@ void read_and_compare(std::string const& path, Job const& job, std::int64_t base
     auto step = file.declare(pattern_of(declared));
     std::vector<Bytes> mine;
     for (auto const& variable : declared) mine.emplace_back(static_cast<std::size_t>(variable.bytes()), filler);
-    for (std::size_t v = 0; v < mine.size(); ++v) step.read(v, mine[v]);
+    Random random(static_cast<std::uint64_t>(base + rank()) + image.size());
+    std::vector<ScatteredMemory> scattered;
+    scattered.reserve(mine.size());
+    std::vector<bool> scatters;
+    for (std::size_t v = 0; v < mine.size(); ++v) {
+        scatters.push_back(random.chance(30));
+        if (scatters[v])
+            step.read(v, scattered.emplace_back(random, declared[v], mine[v]).section());
+        else
+            step.read(v, mine[v]);
+    }
     step.rebase(base);
     move(step, in_background);
+    for (std::size_t v = 0, next = 0; v < mine.size(); ++v) {
+        if (!scatters[v]) continue;
+        mine[v] = scattered[next].packed();
+        EXPECT_TRUE(scattered[next++].gaps_are_untouched()) << "variable " << v;
+    }
     for (std::size_t v = 0; v < mine.size(); ++v) {
         std::uint64_t received = 0;
         EXPECT_TRUE(mine[v] == gather(image, base, declared[v], filler, received)) << "variable " << v;

@@ -1,0 +1,87 @@
+// SmallPieces: pieces that touch in the file and lie apart in memory, on their way through a buffer that stays in the
+// cache. Local.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/copy.hpp"
+
+namespace tapioca::engine {
+
+class SmallPieces {
+public:
+    static constexpr std::int64_t small_bytes = 4096;
+
+    [[nodiscard]] bool empty() const { return parts_.empty(); }
+    /// Where they lie in the file, relative to the base.
+    [[nodiscard]] std::int64_t begin() const { return parts_.front().run.offset; }
+    [[nodiscard]] std::int64_t end() const { return begin() + used_; }
+    /// The buffer, as far as it is in use.
+    [[nodiscard]] std::span<std::byte> bytes() { return {buffer_.data(), static_cast<std::size_t>(used_)}; }
+
+    /// Takes as many pieces off the beginning of `run` as there is room for. False if there is none.
+    /// @pre the run's pieces touch each other in the file, and begin at end() unless empty()
+    bool add(pattern::PieceRun& run, VariableBuffer const& track)
+    {
+        if (buffer_.empty()) buffer_.resize(buffer_bytes);
+        auto const pieces = std::min(run.count, (buffer_bytes - used_) / run.length);
+        if (pieces == 0) return false;
+        auto part = run;
+        part.count = pieces;
+        parts_.push_back({part, &track});
+        used_ += pieces * run.length;
+        run.count -= pieces;
+        run.offset += pieces * run.stride;
+        run.buffer += pieces * run.buffer_stride;
+        return true;
+    }
+
+    /// Memory to buffer.
+    void gather()
+    {
+        auto* to = buffer_.data();
+        for (auto const& part : parts_) to = engine::gather(to, part.run, part.track->data);
+    }
+
+    /// Buffer to memory: the first `read` bytes, which are counted for their variables.
+    void scatter(std::uint64_t read, std::vector<std::uint64_t>& received) const
+    {
+        auto left = static_cast<std::int64_t>(read);
+        std::byte const* from = buffer_.data();
+        for (auto const& [all, track] : parts_) {
+            auto whole = all;
+            whole.count = std::min(all.count, left / all.length);
+            from = engine::scatter(from, whole, track->data);
+            auto bytes = whole.count * all.length;
+            if (whole.count < all.count) {  // the file ends here
+                pattern::PieceRun const rest{0, left - bytes, 0, 1, all.buffer + whole.count * all.buffer_stride, 0};
+                from = engine::scatter(from, rest, track->data);
+                bytes = left;
+            }
+            received[track->variable] += static_cast<std::uint64_t>(bytes);
+            left -= bytes;
+        }
+    }
+
+    void clear()
+    {
+        parts_.clear();
+        used_ = 0;
+    }
+
+private:
+    static constexpr std::int64_t buffer_bytes = 128 * 1024;
+
+    struct RunOfTrack {
+        pattern::PieceRun run;
+        VariableBuffer const* track;
+    };
+    std::vector<RunOfTrack> parts_;
+    std::vector<std::byte> buffer_;
+    std::int64_t used_ = 0;
+};
+
+}  // namespace tapioca::engine
