@@ -1,25 +1,27 @@
-/* What the compiler knows about an array that was passed: where it lies and how many bytes it has. */
+/* What the compiler knows about an array that was passed: where its elements lie. */
+#include "../src/api/fortran_array.h"
+
 #include <ISO_Fortran_binding.h>
-#include <stdint.h>
 
-void tapioca_fortran_describe(CFI_cdesc_t const* array, void** address, int64_t* available);
+void tapioca_fortran_describe(CFI_cdesc_t const* array, tapioca_fortran_array* description);
 
-/* `*available` is -1 for an array that is not contiguous, and the largest number for one of assumed size. */
-void tapioca_fortran_describe(CFI_cdesc_t const* array, void** address, int64_t* available)
+void tapioca_fortran_describe(CFI_cdesc_t const* array, tapioca_fortran_array* description)
 {
     int64_t bytes = (int64_t)array->elem_len;
     int i;
-    *address = array->base_addr;
+    description->address = array->base_addr;
+    description->element_size = bytes;
+    description->rank = array->rank;
+    description->contiguous = 1;
     for (i = 0; i < array->rank; ++i) {
-        if (array->dim[i].extent == -1) {
-            *available = INT64_MAX;
+        description->extent[i] = array->dim[i].extent;
+        description->step[i] = array->dim[i].sm;
+        if (array->dim[i].extent == -1) { /* assumed size, which is contiguous */
+            description->available = INT64_MAX;
             return;
         }
-        if (array->dim[i].extent > 1 && array->dim[i].sm != bytes) {
-            *available = -1;
-            return;
-        }
+        if (array->dim[i].extent > 1 && array->dim[i].sm != bytes) description->contiguous = 0;
         bytes *= array->dim[i].extent;
     }
-    *available = bytes;
+    description->available = bytes;
 }

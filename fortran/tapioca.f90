@@ -12,9 +12,11 @@
 ! - Communicators and infos are integer handles: `comm` with `use mpi`, `comm%MPI_VAL` with `use mpi_f08`. So this
 !   module belongs to a compiler, and to no MPI.
 ! - The last argument of every subroutine is the optional ierror. Without it an error is printed and ends the program.
-! - Buffers are arrays or scalars of any type and rank. They must be contiguous; one that is not, or is too small, is
-!   a mistake like any other: the collective call fails on every rank. Buffers and statuses are used until the run is
-!   over, which the compiler cannot see: declare them `asynchronous` (or `target`), and keep them in scope.
+! - Buffers are arrays or scalars of any type and rank, and sections of arrays, such as u(1:nx, 1:ny) of an array with
+!   ghost cells, or u(::2, :): these are moved from where they lie, and as a whole. A section with a vector subscript,
+!   u([1, 3, 8]), is a copy that the compiler throws away too early: do not pass one. Buffers and statuses are used
+!   until the run is over, which the compiler cannot see: declare them `asynchronous` (or `target`), and keep them in
+!   scope.
 ! - Dimensions of subarrays come in Fortran's order, fastest first; `start` counts from 0, as MPI's does, and so do
 !   variable numbers. Counts, sizes and offsets are integer(int64).
 module tapioca
@@ -82,8 +84,8 @@ module tapioca
     public :: tapioca_finalize, tapioca_step_of
     public :: tapioca_pattern_create, tapioca_pattern_add_extents, tapioca_pattern_add_subarray
     public :: tapioca_pattern_add_block, tapioca_block_of, tapioca_pattern_hacc, tapioca_pattern_hacc_comm
-    public :: tapioca_pattern_variables, tapioca_pattern_bytes, tapioca_pattern_bookkeeping_bytes
-    public :: tapioca_pattern_free
+    public :: tapioca_pattern_set_name, tapioca_pattern_variables, tapioca_pattern_bytes
+    public :: tapioca_pattern_bookkeeping_bytes, tapioca_pattern_free
     public :: tapioca_declare, tapioca_step_write, tapioca_step_read, tapioca_step_finish, tapioca_step_start
     public :: tapioca_step_progress, tapioca_step_wait, tapioca_step_received, tapioca_step_rebase
     public :: tapioca_step_retarget, tapioca_step_plan_text, tapioca_step_plan_json, tapioca_step_free
@@ -149,12 +151,12 @@ contains
         type(*), dimension(..), intent(in), asynchronous, target :: data
         type(tapioca_status), intent(inout), optional, asynchronous, target :: status
         integer, intent(out), optional :: ierror
-        type(c_ptr) :: address, place
-        integer(c_int64_t) :: available
-        call describe(data, address, available)
+        type(array_description) :: array
+        type(c_ptr) :: place
+        call describe(data, array)
         place = c_null_ptr
         if (present(status)) place = c_loc(status)
-        call deliver(c_write(file%handle, offset, address, available, count, type_size, place), ierror)
+        call deliver(c_write(file%handle, offset, array, count, type_size, place), ierror)
     end subroutine
 
     subroutine tapioca_read(file, offset, data, count, type_size, status, ierror)
@@ -163,12 +165,12 @@ contains
         type(*), dimension(..), intent(inout), asynchronous, target :: data
         type(tapioca_status), intent(inout), optional, asynchronous, target :: status
         integer, intent(out), optional :: ierror
-        type(c_ptr) :: address, place
-        integer(c_int64_t) :: available
-        call describe(data, address, available)
+        type(array_description) :: array
+        type(c_ptr) :: place
+        call describe(data, array)
         place = c_null_ptr
         if (present(status)) place = c_loc(status)
-        call deliver(c_read(file%handle, offset, address, available, count, type_size, place), ierror)
+        call deliver(c_read(file%handle, offset, array, count, type_size, place), ierror)
     end subroutine
 
     subroutine tapioca_start(file, ierror)
@@ -292,6 +294,15 @@ contains
         call deliver(c_hacc_comm(comm, layout, mine, file_offset, pattern%handle), ierror)
     end subroutine
 
+    ! Trailing blanks of `name` are not part of it.
+    subroutine tapioca_pattern_set_name(pattern, var, name, ierror)
+        type(tapioca_pattern), intent(in) :: pattern
+        integer, intent(in) :: var
+        character(len=*), intent(in) :: name
+        integer, intent(out), optional :: ierror
+        call deliver(c_set_name(pattern%handle, var, trim(name)//c_null_char), ierror)
+    end subroutine
+
     subroutine tapioca_pattern_variables(pattern, variables, ierror)
         type(tapioca_pattern), intent(in) :: pattern
         integer, intent(out) :: variables
@@ -328,19 +339,19 @@ contains
         call deliver(c_declare(file%handle, pattern%handle, step%handle), ierror)
     end subroutine
 
-    ! Moves all of `data`, or its first `bytes` bytes.
+    ! Moves all of `data` or, if it is contiguous, its first `bytes` bytes.
     subroutine tapioca_step_write(step, var, data, bytes, ierror)
         type(tapioca_step), intent(in) :: step
         integer, intent(in) :: var
         type(*), dimension(..), intent(in), asynchronous, target :: data
         integer(int64), intent(in), optional :: bytes
         integer, intent(out), optional :: ierror
-        type(c_ptr) :: address
-        integer(c_int64_t) :: available, length
-        call describe(data, address, available)
+        type(array_description) :: array
+        integer(c_int64_t) :: length
+        call describe(data, array)
         length = -1  ! all of it
         if (present(bytes)) length = max(bytes, 0_int64)
-        call deliver(c_step_write(step%handle, var, address, available, length), ierror)
+        call deliver(c_step_write(step%handle, var, array, length), ierror)
     end subroutine
 
     subroutine tapioca_step_read(step, var, data, bytes, ierror)
@@ -349,12 +360,12 @@ contains
         type(*), dimension(..), intent(inout), asynchronous, target :: data
         integer(int64), intent(in), optional :: bytes
         integer, intent(out), optional :: ierror
-        type(c_ptr) :: address
-        integer(c_int64_t) :: available, length
-        call describe(data, address, available)
+        type(array_description) :: array
+        integer(c_int64_t) :: length
+        call describe(data, array)
         length = -1  ! all of it
         if (present(bytes)) length = max(bytes, 0_int64)
-        call deliver(c_step_read(step%handle, var, address, available, length), ierror)
+        call deliver(c_step_read(step%handle, var, array, length), ierror)
     end subroutine
 
     subroutine tapioca_step_finish(step, moved, ierror)

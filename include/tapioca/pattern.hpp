@@ -96,6 +96,9 @@ public:
         return add<T>(name, std::span<Extent const>(extents.begin(), extents.size()));
     }
 
+    /// Gives variable `var` a name, or another one, for messages, reports and explain(). Ranks should give the same.
+    void set_name(std::size_t var, std::string_view name);
+
     [[nodiscard]] std::size_t variables() const noexcept { return variables_.size(); }
     /// Bytes this rank moves for `var`: the size of its buffer.
     [[nodiscard]] std::uint64_t bytes(std::size_t var) const;

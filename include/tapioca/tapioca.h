@@ -184,6 +184,8 @@ int TAPIOCA_Pattern_hacc(int layout, int64_t mine, int64_t before, int64_t total
 /* The same, with `before` and `total` counted. Collective over `comm`. */
 int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern);
 
+/* Gives variable `var` a name, for messages, reports and the plan's text. Ranks should give the same. */
+int TAPIOCA_Pattern_set_name(TAPIOCA_Pattern pattern, int var, char const* name);
 int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables);
 /* Bytes this rank moves for `var`: the size of its buffer. */
 int TAPIOCA_Pattern_bytes(TAPIOCA_Pattern pattern, int var, int64_t* bytes);
@@ -202,6 +204,17 @@ int TAPIOCA_Declare(TAPIOCA_File file, TAPIOCA_Pattern pattern, TAPIOCA_Step* st
 int TAPIOCA_Step_write(TAPIOCA_Step step, int var, void const* data, int64_t bytes);
 /* Names the buffer that receives variable `var`. Local; otherwise as TAPIOCA_Step_write. */
 int TAPIOCA_Step_read(TAPIOCA_Step step, int var, void* data, int64_t bytes);
+/* Supplies variable `var` from a part of an array in memory, such as all of it but its ghost cells: in each of `ndims`
+ * dimensions, slowest first, count[d] elements from start[d] on, stride[d] apart, of an array of shape[] elements.
+ * `stride` may be null: 1 everywhere. Nothing is packed: the elements are taken from where they lie. Otherwise as
+ * TAPIOCA_Step_write. */
+int TAPIOCA_Step_write_section(TAPIOCA_Step step, int var, void const* array, int ndims, int64_t const shape[],
+                               int64_t const start[], int64_t const count[], int64_t const stride[],
+                               int64_t element_size);
+/* The same for reading; what lies around the part is not touched. */
+int TAPIOCA_Step_read_section(TAPIOCA_Step step, int var, void* array, int ndims, int64_t const shape[],
+                              int64_t const start[], int64_t const count[], int64_t const stride[],
+                              int64_t element_size);
 /* Moves all variables. Collective; the buffers may be reused when it returns, also with an error. */
 int TAPIOCA_Step_finish(TAPIOCA_Step step, TAPIOCA_Moved* moved);
 /* Begins to move the variables and returns without waiting for the file. Collective. */

@@ -45,8 +45,15 @@ core::Result<std::size_t> Declared::take(DeclaredVariable const& which)
     return order_[next];
 }
 
-void Declared::supply(declared::Op op, DeclaredVariable const& which, void* data, TAPIOCA_Status* status,
-                      core::Status problem)
+void supply(declared::StepState& step, std::size_t var, SuppliedMemory const& memory, declared::Op op)
+{
+    if (memory.shape)
+        step.supply(var, memory.first, *memory.shape, op);
+    else
+        step.supply(var, memory.first, static_cast<std::size_t>(std::max<std::int64_t>(memory.bytes, 0)), op);
+}
+
+void Declared::supply(declared::Op op, DeclaredVariable const& which, SuppliedMemory memory, TAPIOCA_Status* status)
 {
     auto& state = api::Internals::of(step_.step);
     auto const spoil = [&](Errc code, std::string const& what) {
@@ -63,15 +70,11 @@ void Declared::supply(declared::Op op, DeclaredVariable const& which, void* data
     calls_.push_back({status, var ? *var : variables_.size()});
     if (!var)
         spoil(var.error().code, var.error().text);
-    else if (!problem)
-        spoil(problem.error().code, problem.error().text);
+    else if (!memory.problem)
+        spoil(memory.problem.error().code, memory.problem.error().text);
     if (var) {
-        auto* const bytes = static_cast<std::byte*>(data);
-        auto const length = static_cast<std::size_t>(which.count * which.type_size);
-        if (op == declared::Op::write)
-            step_.step.write(*var, std::span<std::byte const>(bytes, length));
-        else
-            step_.step.read(*var, std::span<std::byte>(bytes, length));
+        memory.bytes = which.count * which.type_size;
+        c::supply(state, *var, memory, op);
     }
     if (calls_.size() != variables_.size()) return;
     bool const split = split_;

@@ -81,6 +81,16 @@ private:
     std::unordered_map<std::uintptr_t, T*> objects_;
 };
 
+/// Memory that was supplied for a variable: `bytes` from `first` on or, with a shape, as that says.
+struct SuppliedMemory {
+    std::byte* first = nullptr;
+    std::int64_t bytes = 0;
+    std::optional<pattern::MemoryShape> shape = {};
+    core::Status problem = {};  ///< what is wrong with it
+};
+/// Supplies it for a variable, whatever the problem.
+void supply(declared::StepState& step, std::size_t var, SuppliedMemory const& memory, declared::Op op);
+
 /// The step of TAPIOCA_Init: finds variables by offset, counts calls, and runs the step with the last one.
 class Declared {
 public:
@@ -94,10 +104,8 @@ public:
     Declared& operator=(Declared const&) = delete;
     ~Declared();
 
-    /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run. `problem` is what the caller
-    /// found wrong with the data.
-    void supply(declared::Op op, DeclaredVariable const& which, void* data, TAPIOCA_Status* status,
-                core::Status problem = {});
+    /// One TAPIOCA_Write or TAPIOCA_Read. Collective if it is the last of the run.
+    void supply(declared::Op op, DeclaredVariable const& which, SuppliedMemory memory, TAPIOCA_Status* status);
     void split();
     bool progress();
     Moved wait();
@@ -182,6 +190,11 @@ void give_back(T*& handle, char const* call, char const* what)
 
 /// Throws on every rank if `local` is a failure on one. Collective.
 void agree(TAPIOCA_File_s& file, char const* call, core::Status const& local);
+
+/// A failure if there are no dimensions, or one of the arrays is null.
+core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays);
+/// Empty if `numbers` is null.
+std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers);
 
 /// A failure if `pointer` is null.
 core::Status not_null(void const* pointer, char const* what);

@@ -161,7 +161,8 @@ int TAPIOCA_Write(TAPIOCA_File file, int64_t offset, void const* data, int64_t c
 {
     return c::guarded([&] {
         c::declared_of(file, "TAPIOCA_Write")
-            .supply(declared::Op::write, {offset, count, type_size}, const_cast<void*>(data), status);
+            .supply(declared::Op::write, {offset, count, type_size}, {static_cast<std::byte*>(const_cast<void*>(data))},
+                    status);
     });
 }
 
@@ -169,7 +170,8 @@ int TAPIOCA_Read(TAPIOCA_File file, int64_t offset, void* data, int64_t count, i
                  TAPIOCA_Status* status)
 {
     return c::guarded([&] {
-        c::declared_of(file, "TAPIOCA_Read").supply(declared::Op::read, {offset, count, type_size}, data, status);
+        c::declared_of(file, "TAPIOCA_Read")
+            .supply(declared::Op::read, {offset, count, type_size}, {static_cast<std::byte*>(data)}, status);
     });
 }
 
@@ -218,22 +220,22 @@ int tapioca_fortran_open(MPI_Fint comm_f, char const* path, int mode, MPI_Fint i
                         active ? MPI_Info_f2c(info) : MPI_INFO_NULL, file);
 }
 
-int tapioca_fortran_write(TAPIOCA_File file, int64_t offset, void* data, int64_t available, int64_t count,
+int tapioca_fortran_write(TAPIOCA_File file, int64_t offset, tapioca_fortran_array const* data, int64_t count,
                           int64_t type_size, TAPIOCA_Status* status)
 {
     return c::guarded([&] {
         c::declared_of(file, "tapioca_write")
-            .supply(declared::Op::write, {offset, count, type_size}, data, status,
-                    c::check_array(available, count, type_size));
+            .supply(declared::Op::write, {offset, count, type_size}, c::memory_of(*data, c::bytes_of(count, type_size)),
+                    status);
     });
 }
 
-int tapioca_fortran_read(TAPIOCA_File file, int64_t offset, void* data, int64_t available, int64_t count,
+int tapioca_fortran_read(TAPIOCA_File file, int64_t offset, tapioca_fortran_array const* data, int64_t count,
                          int64_t type_size, TAPIOCA_Status* status)
 {
     return c::guarded([&] {
         c::declared_of(file, "tapioca_read")
-            .supply(declared::Op::read, {offset, count, type_size}, data, status,
-                    c::check_array(available, count, type_size));
+            .supply(declared::Op::read, {offset, count, type_size}, c::memory_of(*data, c::bytes_of(count, type_size)),
+                    status);
     });
 }

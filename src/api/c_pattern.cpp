@@ -29,23 +29,10 @@ void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem,
     if (var) *var = number;
 }
 
-core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
-{
-    if (ndims < 1) return core::fail(Errc::invalid_argument, fmt::format("{} dimensions", ndims));
-    if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
-        return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
-    return {};
-}
-
 core::Status check_place(int ranks, int rank)
 {
     if (ranks >= 1 && rank >= 0 && rank < ranks) return {};
     return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}", rank, ranks));
-}
-
-std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers)
-{
-    return numbers ? std::vector<std::int64_t>(numbers, numbers + ndims) : std::vector<std::int64_t>();
 }
 
 core::Status check_layout(int layout)
@@ -62,13 +49,17 @@ hacc::Layout layout_of(int layout)
 
 }  // namespace
 
-core::Status check_array(std::int64_t available, std::int64_t count, std::int64_t type_size)
+core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
 {
-    if (available < 0) return core::fail(Errc::invalid_argument, "the array is not contiguous");
-    std::int64_t bytes = 0;
-    if (count > 0 && type_size > 0 && !__builtin_mul_overflow(count, type_size, &bytes) && bytes > available)
-        return core::fail(Errc::invalid_argument, fmt::format("the array has only {} bytes", available));
+    if (ndims < 1) return core::fail(Errc::invalid_argument, fmt::format("{} dimensions", ndims));
+    if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
+        return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
     return {};
+}
+
+std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers)
+{
+    return numbers ? std::vector<std::int64_t>(numbers, numbers + ndims) : std::vector<std::int64_t>();
 }
 
 }  // namespace tapioca::c
@@ -167,6 +158,21 @@ int tapioca_fortran_hacc_comm(MPI_Fint comm_f, int layout, int64_t mine, int64_t
 {
     auto const comm = comm::mpi_is_active() ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL;
     return TAPIOCA_Pattern_hacc_comm(comm, layout, mine, file_offset, pattern);
+}
+
+int TAPIOCA_Pattern_set_name(TAPIOCA_Pattern pattern, int var, char const* name)
+{
+    return c::guarded([&] {
+        constexpr char const* call = "TAPIOCA_Pattern_set_name";
+        auto& handle = c::alive(pattern, call, c::the_pattern);
+        core::Status problem = c::not_null(name, "the name");
+        if (var < 0 || static_cast<std::size_t>(var) >= handle.pattern.variables())
+            core::keep_first(problem, core::fail(Errc::invalid_argument,
+                                                 fmt::format("there are {} variables", handle.pattern.variables())));
+        if (problem) return handle.pattern.set_name(static_cast<std::size_t>(var), name);
+        core::keep_first(handle.status, core::fail(problem.error().code, fmt::format("{}(variable {}): {}", call, var,
+                                                                                     problem.error().text)));
+    });
 }
 
 int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables)

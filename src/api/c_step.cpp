@@ -22,33 +22,43 @@ Step& by_number(TAPIOCA_Step step, char const* call)
     return handle.step;
 }
 
-void supply(TAPIOCA_Step handle, char const* call, declared::Op op, int var, void* data, std::int64_t bytes,
-            core::Status const& problem = {})
+void supply_by_number(TAPIOCA_Step handle, char const* call, declared::Op op, int var, SuppliedMemory const& memory)
 {
-    auto& step = by_number(handle, call);
-    auto local = problem;
-    if (bytes < 0) core::keep_first(local, core::fail(Errc::invalid_argument, fmt::format("{} bytes", bytes)));
+    auto& step = api::Internals::of(by_number(handle, call));
+    auto local = memory.problem;
+    if (memory.bytes < 0)
+        core::keep_first(local, core::fail(Errc::invalid_argument, fmt::format("{} bytes", memory.bytes)));
     if (var < 0) core::keep_first(local, core::fail(Errc::invalid_argument, "there is no such variable"));
     if (!local)
-        api::Internals::of(step).spoil(
-            core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
-    auto const number = static_cast<std::size_t>(var);  // a bad one is out of range for C++, too
-    auto* const first = static_cast<std::byte*>(data);
-    auto const length = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
-    if (op == declared::Op::write)
-        step.write(number, std::span<std::byte const>(first, length));
-    else
-        step.read(number, std::span<std::byte>(first, length));
+        step.spoil(core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
+    supply(step, static_cast<std::size_t>(var), memory, op);  // a bad number is out of range for C++, too
 }
 
-void supply_array(TAPIOCA_Step step, char const* call, declared::Op op, int var, void* data, std::int64_t available,
-                  std::int64_t bytes)
+/// Numbers of a section's dimensions; `stride` may be null.
+struct SectionArguments {
+    int ndims;
+    std::int64_t const* shape;
+    std::int64_t const* start;
+    std::int64_t const* count;
+    std::int64_t const* stride;
+    std::int64_t element_size;
+};
+
+SuppliedMemory section_memory(void const* array, SectionArguments const& section)
 {
-    constexpr auto unknown = std::numeric_limits<std::int64_t>::max();
-    auto problem = check_array(available, bytes, 1);
-    if (bytes < 0 && available == unknown)
-        problem = core::fail(Errc::invalid_argument, "the array's size is not known here: pass `bytes`");
-    supply(step, call, op, var, data, bytes >= 0 ? bytes : available < 0 ? 0 : available, problem);
+    auto const& [ndims, shape, start, count, stride, element_size] = section;
+    SuppliedMemory memory;
+    memory.problem = check_dimensions(ndims, {shape, start, count});
+    if (!memory.problem) return memory;
+    auto const placed = pattern::place_section(
+        {list(ndims, shape), list(ndims, start), list(ndims, count), list(ndims, stride)}, element_size);
+    if (!placed) {
+        memory.problem = tl::unexpected(placed.error());
+        return memory;
+    }
+    memory.shape = placed->shape;
+    if (array) memory.first = const_cast<std::byte*>(static_cast<std::byte const*>(array)) + placed->begin;
+    return memory;
 }
 
 }  // namespace
@@ -75,25 +85,49 @@ int TAPIOCA_Declare(TAPIOCA_File file, TAPIOCA_Pattern pattern, TAPIOCA_Step* st
 
 int TAPIOCA_Step_write(TAPIOCA_Step step, int var, void const* data, int64_t bytes)
 {
-    return c::guarded(
-        [&] { c::supply(step, "TAPIOCA_Step_write", declared::Op::write, var, const_cast<void*>(data), bytes); });
+    return c::guarded([&] {
+        auto* const first = static_cast<std::byte*>(const_cast<void*>(data));
+        c::supply_by_number(step, "TAPIOCA_Step_write", declared::Op::write, var, {first, bytes});
+    });
 }
 
 int TAPIOCA_Step_read(TAPIOCA_Step step, int var, void* data, int64_t bytes)
 {
-    return c::guarded([&] { c::supply(step, "TAPIOCA_Step_read", declared::Op::read, var, data, bytes); });
+    return c::guarded([&] {
+        c::supply_by_number(step, "TAPIOCA_Step_read", declared::Op::read, var, {static_cast<std::byte*>(data), bytes});
+    });
 }
 
-int tapioca_fortran_step_write(TAPIOCA_Step step, int var, void* data, int64_t available, int64_t bytes)
+int TAPIOCA_Step_write_section(TAPIOCA_Step step, int var, void const* array, int ndims, int64_t const shape[],
+                               int64_t const start[], int64_t const count[], int64_t const stride[],
+                               int64_t element_size)
 {
-    return c::guarded(
-        [&] { c::supply_array(step, "tapioca_step_write", declared::Op::write, var, data, available, bytes); });
+    return c::guarded([&] {
+        c::supply_by_number(step, "TAPIOCA_Step_write_section", declared::Op::write, var,
+                            c::section_memory(array, {ndims, shape, start, count, stride, element_size}));
+    });
 }
 
-int tapioca_fortran_step_read(TAPIOCA_Step step, int var, void* data, int64_t available, int64_t bytes)
+int TAPIOCA_Step_read_section(TAPIOCA_Step step, int var, void* array, int ndims, int64_t const shape[],
+                              int64_t const start[], int64_t const count[], int64_t const stride[],
+                              int64_t element_size)
+{
+    return c::guarded([&] {
+        c::supply_by_number(step, "TAPIOCA_Step_read_section", declared::Op::read, var,
+                            c::section_memory(array, {ndims, shape, start, count, stride, element_size}));
+    });
+}
+
+int tapioca_fortran_step_write(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes)
 {
     return c::guarded(
-        [&] { c::supply_array(step, "tapioca_step_read", declared::Op::read, var, data, available, bytes); });
+        [&] { c::supply_by_number(step, "tapioca_step_write", declared::Op::write, var, c::memory_of(*data, bytes)); });
+}
+
+int tapioca_fortran_step_read(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes)
+{
+    return c::guarded(
+        [&] { c::supply_by_number(step, "tapioca_step_read", declared::Op::read, var, c::memory_of(*data, bytes)); });
 }
 
 int TAPIOCA_Step_finish(TAPIOCA_Step step, TAPIOCA_Moved* moved)

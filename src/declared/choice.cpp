@@ -184,6 +184,7 @@ void Choice::describe(nlohmann::ordered_json& list) const
                         {"runs", measured.runs},
                         {"predicted_s", planned.seconds}});
         auto& step = list.back();
+        if (!plan().job.variables.empty()) step["variables"] = plan().job.variables;
         if (measured.seconds) step["measured_s"] = *measured.seconds;
         if (!learner(op).active()) continue;
         step["kept"] = learner(op).kept().way.name();

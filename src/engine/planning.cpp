@@ -72,7 +72,8 @@ core::Result<plan::Plan> make_plan(Scene const& scene, pattern::Variables const&
                   scene.around.machine,
                   scene.around.where,
                   scene.around.free_bytes,
-                  session.fixed_bytes()};
+                  session.fixed_bytes(),
+                  pattern::names_of(variables)};
 
     if (job.pattern.fewest_variables != job.pattern.most_variables)
         return tl::unexpected(

@@ -13,7 +13,7 @@ namespace tapioca::pattern {
 
 namespace {
 
-core::Status check(ArrayPart const& part, std::int64_t element_size, std::uint64_t array_bytes)
+core::Status check(ArrayPart const& part, std::int64_t element_size, std::optional<std::uint64_t> array_bytes)
 {
     // A section in memory is checked as a subarray of a file is, and in the same words.
     Subarray const array{part.shape, part.start, part.count, part.stride, element_size, 0};
@@ -23,11 +23,11 @@ core::Status check(ArrayPart const& part, std::int64_t element_size, std::uint64
         std::accumulate(part.shape.begin(), part.shape.end(), std::uint64_t{1},
                         [](auto product, auto count) { return product * static_cast<std::uint64_t>(count); });
     auto const bytes = elements * static_cast<std::uint64_t>(element_size);
-    if (bytes != array_bytes)
+    if (array_bytes && bytes != *array_bytes)
         return core::fail(Errc::invalid_argument,
                           fmt::format("the section is part of an array of shape [{}], which is {} bytes, but the array "
                                       "that was passed has {}",
-                                      fmt::join(part.shape, ", "), bytes, array_bytes));
+                                      fmt::join(part.shape, ", "), bytes, *array_bytes));
     return {};
 }
 
@@ -210,7 +210,8 @@ bool MemoryShape::packed() const
     return true;
 }
 
-core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t element_size, std::uint64_t array_bytes)
+core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t element_size,
+                                        std::optional<std::uint64_t> array_bytes)
 {
     if (auto status = check(part, element_size, array_bytes); !status) return tl::unexpected(status.error());
     PlacedShape placed{{element_size, {}}, 0};

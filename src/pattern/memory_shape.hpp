@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct PlacedShape {
     MemoryShape shape;
     std::int64_t begin = 0;
 };
-/// Checks that the section lies inside an array of `array_bytes` bytes.
-core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t element_size, std::uint64_t array_bytes);
+/// Checks that the section lies inside its array, and that this has `array_bytes` bytes, if that is known.
+core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t element_size,
+                                        std::optional<std::uint64_t> array_bytes = {});
 
 /// The same bytes of the file as `variable`'s, but taken from `memory`, whose first element is the buffer's beginning.
 /// Fails if the two have other numbers of bytes, or of elements in some dimension.

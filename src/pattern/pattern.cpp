@@ -68,6 +68,13 @@ std::size_t Pattern::add_named(std::string_view name, Subarray const& array, std
     return number;
 }
 
+void Pattern::set_name(std::size_t var, std::string_view name)
+{
+    if (var >= variables_.size()) return;
+    auto variable = *variables_[var];
+    variables_[var] = std::make_shared<pattern::Variable const>(std::move(variable).named(name));
+}
+
 std::uint64_t Pattern::bytes(std::size_t var) const
 {
     return var < variables_.size() ? variables_[var]->bytes() : 0;

@@ -86,6 +86,17 @@ void Summary::add(Summary const& other)
     most_layouts = std::max(most_layouts, other.most_layouts);
 }
 
+std::vector<std::string> names_of(Variables const& variables)
+{
+    std::vector<std::string> names;
+    if (std::all_of(variables.begin(), variables.end(), [](auto const& v) { return v->name().empty(); })) return names;
+    for (std::size_t number = 0; number < variables.size(); ++number) {
+        auto const name = variables[number]->name();
+        names.push_back(name.empty() ? called(number, name) : std::string(name));
+    }
+    return names;
+}
+
 Summary summarise(Variables const& variables)
 {
     Summary summary;

@@ -42,6 +42,9 @@ struct Summary {
 
 Summary summarise(Variables const& variables);
 
+/// What people call the variables: a name, or "variable 2". Empty if none has a name.
+std::vector<std::string> names_of(Variables const& variables);
+
 /// Bytes in each of `bins` equal slices of [begin, end).
 std::vector<std::uint64_t> histogram(Variables const& variables, std::int64_t begin, std::int64_t end,
                                      std::size_t bins);

@@ -35,6 +35,12 @@ public:
     static Variable from_extents(std::size_t number, std::span<Extent const> extents, std::string_view name = {});
     static Variable from_subarray(std::size_t number, Subarray const& array, std::string_view name = {});
     static Variable failed(core::Status status) { return Variable(std::move(status)); }
+    /// The same with a name; none if that is empty.
+    Variable named(std::string_view name) &&
+    {
+        name_ = name.empty() ? nullptr : std::make_shared<std::string const>(name);
+        return std::move(*this);
+    }
     /// The same bytes of the file, but elsewhere in memory: `layouts` are this one's, with other places in the buffer.
     [[nodiscard]] Variable relaid(std::vector<Layout> layouts) const
     {
@@ -58,11 +64,6 @@ public:
 
 private:
     explicit Variable(core::Status status) : status_(std::move(status)) {}
-    Variable named(std::string_view name) &&
-    {
-        if (!name.empty()) name_ = std::make_shared<std::string const>(name);
-        return std::move(*this);
-    }
 
     core::Status status_;
     std::shared_ptr<std::string const> name_;  ///< none: it has no name

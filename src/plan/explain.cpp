@@ -14,10 +14,11 @@ namespace tapioca::plan {
 namespace {
 
 /// "0, 4, 8" or, where there are many, "0, 1, 2, ... 15".
-std::string short_list(std::vector<int> const& values)
+template <class T>
+std::string short_list(std::vector<T> const& values)
 {
     if (values.size() <= 16) return fmt::format("{}", fmt::join(values, ", "));
-    std::vector<int> const head(values.begin(), values.begin() + 12);
+    std::vector<T> const head(values.begin(), values.begin() + 12);
     return fmt::format("{}, ... {}", fmt::join(head, ", "), values.back());
 }
 
@@ -199,6 +200,7 @@ std::string explain(Plan const& plan, std::vector<std::string> const& settings)
                         core::format_bytes(pattern.bytes), pattern.pieces, pattern.pieces == 1 ? "" : "s",
                         pattern.ranks_with_data, pattern.bytes == 0 ? 0 : pattern.begin, pattern.end,
                         pattern.dense() ? ", without holes or overlap" : "");
+    if (!job.variables.empty()) text += fmt::format("  of    {}\n", short_list(job.variables));
     if (job.machine && job.nodes > 1) text += fmt::format("  on    {}\n", describe(*job.machine));
     text += describe("write", job, plan.write, nullptr);
     text += describe("read", job, plan.read, &plan.write);

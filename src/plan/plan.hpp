@@ -31,6 +31,7 @@ struct Job {
     std::vector<int> where;                              ///< the machine's node of each node; empty: in order
     std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier of the machine
     std::uint64_t fixed_bytes = 0;                       ///< that a process of the communicator takes in any case
+    std::vector<std::string> variables;                  ///< what this rank calls them; empty if none has a name
 };
 
 enum class Way {

@@ -112,6 +112,7 @@ Json to_json(Plan const& plan)
     json["pieces"] = job.pattern.pieces;
     json["begin"] = job.pattern.begin;
     json["end"] = job.pattern.end;
+    if (!job.variables.empty()) json["variables"] = job.variables;
     json["write"] = to_json(job, plan.write, false);
     json["read"] = to_json(job, plan.read, true);
     return json;
