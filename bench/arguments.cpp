@@ -1,6 +1,8 @@
 #include "arguments.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -170,6 +172,36 @@ void add_election(CLI::App& app, Arguments& a)
     add_general(*election, a);
 }
 
+/// What it returns leaves the set-up in `a`, if that verb was given.
+std::function<core::Status()> add_halo(CLI::App& app, Arguments& a)
+{
+    auto* const verb = app.add_subcommand(
+        "halo", "blocks of an array with ghost cells in memory, written and read from where they lie");
+    auto const setup = std::make_shared<HaloSetup>();
+    verb->add_option("--edge", setup->edges, "length of a rank's block in each dimension, in doubles")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 28))
+        ->option_text("N,... [16,32,64,128]");
+    verb->add_option("--dimensions", setup->dimensions, "dimensions of the array")
+        ->check(CLI::Range(1, 4))
+        ->option_text("N [3]");
+    verb->add_option("--ghosts", setup->ghosts, "ghost cells at each end of each dimension")
+        ->check(CLI::Range(0, 1000))
+        ->option_text("N [1]");
+    verb->add_flag("--write-only", a.write_only, "do not tell of reading");
+    add_general(*verb, a);
+    return [=, &a]() -> core::Status {
+        if (!verb->parsed()) return {};
+        for (auto const edge : setup->edges)
+            if (std::pow(static_cast<double>(edge + 2 * setup->ghosts), setup->dimensions) > 1e9)
+                return core::fail(
+                    tapioca::Errc::invalid_argument,
+                    fmt::format("--edge {}: a block of {} dimensions has more than 8 GB", edge, setup->dimensions));
+        a.halo = *setup;
+        return {};
+    };
+}
+
 /// Completes the methods. What is wrong with them, if anything.
 std::optional<std::string> choose_methods(Arguments& a)
 {
@@ -201,6 +233,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& a)
     for (auto const* const kind : workloads::kinds())
         if (kind->options) choices.push_back(add_workload(app, a, *kind));
     add_election(app, a);
+    choices.push_back(add_halo(app, a));
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "election.hpp"
+#include "halo.hpp"
 #include "measure.hpp"
 
 namespace bench {
@@ -14,6 +15,7 @@ namespace bench {
 struct Arguments {
     Setup setup;
     ElectionSetup election;
+    std::optional<HaloSetup> halo;
     std::string json;
     bool live = false;  ///< redraw the progress line
     bool explain = false;
@@ -23,7 +25,7 @@ struct Arguments {
     std::int64_t steps = 0;  ///< of a whole file; 0: two steps, timed one by one
     std::optional<double> compute_s;
     bool all_methods = false;                       ///< none were named
-    workloads::WorkloadKind const* kind = nullptr;  ///< null: the election
+    workloads::WorkloadKind const* kind = nullptr;  ///< null: the election or the halo
     std::vector<workloads::Maker> workloads;        ///< one after the other
 
     /// Whole files are measured, in phases.

@@ -218,6 +218,22 @@ int run_election(Arguments& a, int rank, int ranks, OwnDirectory const& files)
     return 0;
 }
 
+int run_halo(Arguments& a, int rank, int ranks, OwnDirectory const& files)
+{
+    a.halo->directory = files.path();
+    a.halo->repetitions = a.setup.repetitions;
+    a.halo->read = !a.write_only;
+    auto const costs = measure_halos(MPI_COMM_WORLD, *a.halo);
+    bool const verified = std::all_of(costs.begin(), costs.end(), [](auto const& cost) { return cost.verified; });
+    auto const what = fmt::format(
+        "blocks of {} dimension{} with {} ghost cell{} at each end, {} ranks, {} repetitions, ms a step: median "
+        "(least-most)",
+        a.halo->dimensions, a.halo->dimensions == 1 ? "" : "s", a.halo->ghosts, a.halo->ghosts == 1 ? "" : "s", ranks,
+        a.setup.repetitions);
+    if (rank == 0) fmt::print("\n{}", table(what, costs));
+    return conclude(a, rank, verified, "read", rank == 0 ? to_json(costs) : "");
+}
+
 int run(Arguments& a)
 {
     int rank = 0;
@@ -228,6 +244,7 @@ int run(Arguments& a)
     OwnDirectory const files(a.setup.directory, rank);
     if (a.setup.dropin && !dropin_is_loaded(files.path()))
         throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
+    if (a.halo) return run_halo(a, rank, ranks, files);
     if (!a.kind) return run_election(a, rank, ranks, files);
     if (a.ways) return run_ways(a, rank, files);
     if (a.writes_whole_files()) return run_phases(a, rank, files);

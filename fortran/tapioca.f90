@@ -43,12 +43,6 @@ module tapioca
     integer, parameter, public :: TAPIOCA_MODE_UPDATE = 1
     integer, parameter, public :: TAPIOCA_MODE_READ = 2
 
-    integer, parameter, public :: TAPIOCA_HACC_AOS = 0
-    integer, parameter, public :: TAPIOCA_HACC_SOA = 1
-    integer, parameter, public :: TAPIOCA_HACC_VARIABLES = 9
-    integer, parameter, public :: TAPIOCA_HACC_PARTICLE_BYTES = 38
-    integer, parameter, public :: TAPIOCA_HACC_VARIABLE_BYTES(9) = [4, 4, 4, 4, 4, 4, 4, 8, 2]
-
     type, public :: tapioca_file
         private
         type(c_ptr) :: handle = c_null_ptr
@@ -83,7 +77,7 @@ module tapioca
     public :: tapioca_init, tapioca_write, tapioca_read, tapioca_start, tapioca_progress, tapioca_wait
     public :: tapioca_finalize, tapioca_step_of
     public :: tapioca_pattern_create, tapioca_pattern_add_extents, tapioca_pattern_add_subarray
-    public :: tapioca_pattern_add_block, tapioca_block_of, tapioca_pattern_hacc, tapioca_pattern_hacc_comm
+    public :: tapioca_pattern_add_block, tapioca_block_of
     public :: tapioca_pattern_set_name, tapioca_pattern_variables, tapioca_pattern_bytes
     public :: tapioca_pattern_bookkeeping_bytes, tapioca_pattern_free
     public :: tapioca_declare, tapioca_step_write, tapioca_step_read, tapioca_step_finish, tapioca_step_start
@@ -276,22 +270,6 @@ contains
         if (n < 1) return
         start(1:n) = reversed(first)
         count(1:n) = reversed(length)
-    end subroutine
-
-    subroutine tapioca_pattern_hacc(layout, mine, before, total, file_offset, pattern, ierror)
-        integer, intent(in) :: layout
-        integer(int64), intent(in) :: mine, before, total, file_offset
-        type(tapioca_pattern), intent(inout) :: pattern
-        integer, intent(out), optional :: ierror
-        call deliver(c_hacc(layout, mine, before, total, file_offset, pattern%handle), ierror)
-    end subroutine
-
-    subroutine tapioca_pattern_hacc_comm(comm, layout, mine, file_offset, pattern, ierror)
-        integer, intent(in) :: comm, layout
-        integer(int64), intent(in) :: mine, file_offset
-        type(tapioca_pattern), intent(inout) :: pattern
-        integer, intent(out), optional :: ierror
-        call deliver(c_hacc_comm(comm, layout, mine, file_offset, pattern%handle), ierror)
     end subroutine
 
     ! Trailing blanks of `name` are not part of it.

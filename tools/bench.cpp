@@ -21,7 +21,9 @@ std::vector<Use> bench_uses()
                      "--stage TIER, such as dram or ssd:DIR",
                      workloads::benchmarked(false, "or"), workloads::benchmarked(true, "and"))},
         {"[-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]",
-         "the cost of electing aggregators, beside communicators split one after the other"}};
+         "the cost of electing aggregators, beside communicators split one after the other"},
+        {"[-n RANKS] [--mpiexec PROGRAM] halo [OPTIONS]",
+         "arrays with ghost cells, written and read from where they lie in memory and packed by hand"}};
 }
 
 int run_bench(Words const& words)

@@ -19,6 +19,10 @@ namespace core = tapioca::core;
 
 namespace {
 
+/// What a particle has in XX, YY, ZZ, VX, VY, VZ, phi, pid and mask.
+constexpr std::int64_t variable_bytes[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
+constexpr auto particle_bytes = std::accumulate(std::begin(variable_bytes), std::end(variable_bytes), std::int64_t{0});
+
 /// Particles of each of `ranks` ranks, `mean` of them on average (with normal: about).
 Deal deal(Sizes const& sizes, int ranks, std::int64_t mean)
 {
@@ -101,6 +105,19 @@ core::Result<Workload> hacc_of(std::vector<std::string> const& words, int ranks)
 
 }  // namespace
 
+RankPart hacc_part(std::string_view layout, std::int64_t mine, std::int64_t before, std::int64_t total)
+{
+    RankPart part;
+    std::int64_t sizes_before = 0;  // of the variables before this one, for a particle
+    for (auto const size : variable_bytes) {
+        auto const offset =
+            layout == "aos" ? before * particle_bytes + mine * sizes_before : total * sizes_before + before * size;
+        part.variables.push_back({offset, mine * size, 0, 1});
+        sizes_before += size;
+    }
+    return part;
+}
+
 Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout, Sizes const& sizes)
 {
     Workload workload;
@@ -110,18 +127,8 @@ Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout,
     workload.label = "hacc" + what;
     workload.title = "HACC-IO" + what;
     workload.block_bytes = particles * 2;
-    workload.part = [dealt = deal(sizes, ranks, particles), aos = layout == "aos"](int rank) {
-        auto const mine = dealt.of(rank);
-        auto const before = dealt.before(rank);
-        RankPart part;
-        std::int64_t sizes_before = 0;
-        for (auto const size : tapioca::hacc::variable_bytes) {
-            auto const offset = aos ? before * tapioca::hacc::particle_bytes + mine * sizes_before
-                                    : dealt.total() * sizes_before + before * size;
-            part.variables.push_back({offset, mine * size, 0, 1});
-            sizes_before += size;
-        }
-        return part;
+    workload.part = [dealt = deal(sizes, ranks, particles), layout](int rank) {
+        return hacc_part(layout, dealt.of(rank), dealt.before(rank), dealt.total());
     };
     return workload;
 }

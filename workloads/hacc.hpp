@@ -13,6 +13,11 @@ struct Sizes {
     double share = 0.75;
 };
 
+/// What a rank with `mine` particles moves, with `before` of them on lower ranks, of `total` in all. `layout` is aos
+/// (rank by rank, each with its nine arrays one after the other) or soa (variable by variable, each with the arrays of
+/// all ranks one after the other).
+RankPart hacc_part(std::string_view layout, std::int64_t mine, std::int64_t before, std::int64_t total);
+
 /// `particles` of each of `ranks` ranks, on average; `layout` is aos or soa.
 Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout, Sizes const& sizes = {});
 

@@ -126,22 +126,6 @@ struct Blocks {
 /// other dimensions than the array) is reported by File::declare(), on every rank. Local.
 Subarray block_of(Blocks const& blocks);
 
-/// HACC-IO: nine variables (XX YY ZZ VX VY VZ phi pid mask), 38 bytes a particle.
-namespace hacc {
-
-inline constexpr std::int64_t variable_bytes[9] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
-inline constexpr std::int64_t particle_bytes = 38;
-
-enum class Layout {
-    aos,  ///< rank by rank, each with its nine arrays one after the other
-    soa,  ///< variable by variable, each with the arrays of all ranks one after the other
-};
-
-/// The pattern of a rank with `mine` particles, `before` on lower ranks, of `total` in all. Local.
-Pattern pattern(Layout layout, std::int64_t mine, std::int64_t before, std::int64_t total,
-                std::int64_t file_offset = 0);
-
-}  // namespace hacc
 }  // namespace tapioca
 
 #pragma GCC visibility pop

@@ -166,24 +166,6 @@ int TAPIOCA_Pattern_add_block(TAPIOCA_Pattern pattern, int ndims, int64_t const 
  * numbers allow; remainders go to the first blocks. */
 int TAPIOCA_Block_of(int ndims, int64_t const shape[], int ranks, int rank, int64_t start[], int64_t count[]);
 
-/* HACC-IO: nine variables (XX YY ZZ VX VY VZ phi pid mask), 38 bytes a particle. */
-enum {
-    TAPIOCA_HACC_AOS = 0, /* rank by rank, each with its nine arrays one after the other */
-    TAPIOCA_HACC_SOA = 1  /* variable by variable, each with the arrays of all ranks one after the other */
-};
-enum { TAPIOCA_HACC_VARIABLES = 9, TAPIOCA_HACC_PARTICLE_BYTES = 38 };
-/* Initialises an array. */
-#define TAPIOCA_HACC_VARIABLE_BYTES \
-    {                               \
-        4, 4, 4, 4, 4, 4, 4, 8, 2   \
-    }
-
-/* A new pattern: that of a rank with `mine` particles, `before` on lower ranks, of `total` in all. */
-int TAPIOCA_Pattern_hacc(int layout, int64_t mine, int64_t before, int64_t total, int64_t file_offset,
-                         TAPIOCA_Pattern* pattern);
-/* The same, with `before` and `total` counted. Collective over `comm`. */
-int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern);
-
 /* Gives variable `var` a name, for messages, reports and the plan's text. Ranks should give the same. */
 int TAPIOCA_Pattern_set_name(TAPIOCA_Pattern pattern, int var, char const* name);
 int TAPIOCA_Pattern_variables(TAPIOCA_Pattern pattern, int* variables);

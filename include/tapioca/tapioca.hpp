@@ -209,11 +209,6 @@ private:
     std::unique_ptr<declared::StepState> state_;
 };
 
-namespace hacc {
-/// The pattern of this rank with `mine` particles. Collective over `comm`.
-Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset = 0);
-}  // namespace hacc
-
 }  // namespace tapioca
 
 #pragma GCC visibility pop

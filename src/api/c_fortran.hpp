@@ -27,6 +27,5 @@ int tapioca_fortran_read(TAPIOCA_File file, int64_t offset, tapioca_fortran_arra
 /// `bytes` < 0: all of the array.
 int tapioca_fortran_step_write(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes);
 int tapioca_fortran_step_read(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes);
-int tapioca_fortran_hacc_comm(MPI_Fint comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern);
 }
 #pragma GCC visibility pop

@@ -35,18 +35,6 @@ core::Status check_place(int ranks, int rank)
     return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}", rank, ranks));
 }
 
-core::Status check_layout(int layout)
-{
-    if (layout == TAPIOCA_HACC_AOS || layout == TAPIOCA_HACC_SOA) return {};
-    return core::fail(Errc::invalid_argument,
-                      fmt::format("layout {} is neither TAPIOCA_HACC_AOS nor TAPIOCA_HACC_SOA", layout));
-}
-
-hacc::Layout layout_of(int layout)
-{
-    return layout == TAPIOCA_HACC_AOS ? hacc::Layout::aos : hacc::Layout::soa;
-}
-
 }  // namespace
 
 core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
@@ -65,9 +53,6 @@ std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers)
 }  // namespace tapioca::c
 
 using namespace tapioca;
-
-static_assert(TAPIOCA_HACC_PARTICLE_BYTES == hacc::particle_bytes);
-static_assert(TAPIOCA_HACC_VARIABLES == std::size(hacc::variable_bytes));
 
 int TAPIOCA_Pattern_create(TAPIOCA_Pattern* pattern)
 {
@@ -130,34 +115,6 @@ int TAPIOCA_Block_of(int ndims, int64_t const shape[], int ranks, int rank, int6
         std::copy(block.start.begin(), block.start.end(), start);
         std::copy(block.count.begin(), block.count.end(), count);
     });
-}
-
-int TAPIOCA_Pattern_hacc(int layout, int64_t mine, int64_t before, int64_t total, int64_t file_offset,
-                         TAPIOCA_Pattern* pattern)
-{
-    return c::guarded([&] {
-        auto& out = c::required(pattern, "TAPIOCA_Pattern_hacc", c::pattern_pointer);
-        out = c::Handles<TAPIOCA_Pattern_s>::all().give(
-            {hacc::pattern(c::layout_of(layout), mine, before, total, file_offset), c::check_layout(layout)});
-    });
-}
-
-int TAPIOCA_Pattern_hacc_comm(MPI_Comm comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
-{
-    return c::guarded([&] {
-        constexpr char const* call = "TAPIOCA_Pattern_hacc_comm";
-        if (!comm::mpi_is_active()) c::refuse(Errc::invalid_state, call, "MPI is not active");
-        if (auto const* const why = comm::unfit(comm)) c::refuse(Errc::invalid_argument, call, why);
-        auto made = hacc::pattern(comm, c::layout_of(layout), mine, file_offset);  // first: the others are in it
-        auto& out = c::required(pattern, call, c::pattern_pointer);
-        out = c::Handles<TAPIOCA_Pattern_s>::all().give({std::move(made), c::check_layout(layout)});
-    });
-}
-
-int tapioca_fortran_hacc_comm(MPI_Fint comm_f, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern)
-{
-    auto const comm = comm::mpi_is_active() ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL;
-    return TAPIOCA_Pattern_hacc_comm(comm, layout, mine, file_offset, pattern);
 }
 
 int TAPIOCA_Pattern_set_name(TAPIOCA_Pattern pattern, int var, char const* name)

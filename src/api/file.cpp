@@ -5,7 +5,6 @@
 
 #include "declared/file_state.hpp"
 #include "declared/step_state.hpp"
-#include "file/opening.hpp"
 #include "plan/plan.hpp"
 #include "report/report.hpp"
 
@@ -172,16 +171,4 @@ Plan Step::plan() const
             report::to_json(plan, settings)};
 }
 
-namespace hacc {
-
-Pattern pattern(MPI_Comm comm, Layout layout, std::int64_t mine, std::int64_t file_offset)
-{
-    if (auto const* const why = comm::unfit(comm))
-        throw Error(Errc::invalid_argument, -1, 0, "", fmt::format("tapioca: hacc::pattern: {}", why));
-    auto const watchdog = file::watch_unopened(comm, "hacc::pattern", {}, {}, MPI_INFO_NULL);
-    auto const [before, total] = comm::prefix_and_total(comm, mine);
-    return pattern(layout, mine, before, total, file_offset);
-}
-
-}  // namespace hacc
 }  // namespace tapioca

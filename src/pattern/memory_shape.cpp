@@ -33,24 +33,24 @@ core::Status check(ArrayPart const& part, std::int64_t element_size, std::option
 
 /// Two ways to number the same bytes: a variable's in the file, and in memory. Levels are nested loops; level i steps
 /// over `unit` bytes of the packed order.
-struct Level {
+struct LoopLevel {
     std::int64_t unit;
     std::int64_t step;
 };
 
 /// Where byte `unit` of the packed order lies. @pre unit is a multiple of the level's that it belongs to
-std::int64_t step_of(std::vector<Level> const& levels, std::int64_t unit)
+std::int64_t step_of(std::vector<LoopLevel> const& levels, std::int64_t unit)
 {
     auto const above = std::upper_bound(levels.begin(), levels.end(), unit,
-                                        [](std::int64_t value, Level const& level) { return value < level.unit; });
+                                        [](std::int64_t value, LoopLevel const& level) { return value < level.unit; });
     auto const& level = *(above - 1);
     return level.step * (unit / level.unit);
 }
 
 /// Innermost first, beginning with single bytes.
-std::vector<Level> levels_of(MemoryShape const& memory)
+std::vector<LoopLevel> levels_of(MemoryShape const& memory)
 {
-    std::vector<Level> levels{{1, 1}};
+    std::vector<LoopLevel> levels{{1, 1}};
     auto unit = memory.element_size;
     for (auto at = memory.dimensions.rbegin(); at != memory.dimensions.rend(); ++at) {
         if (at->count == 1) continue;
@@ -61,10 +61,10 @@ std::vector<Level> levels_of(MemoryShape const& memory)
 }
 
 /// Nothing if the layout is no set of loops over one piece whose buffer is packed.
-std::vector<Level> levels_of(Layout const& layout)
+std::vector<LoopLevel> levels_of(Layout const& layout)
 {
     if (layout.entries.size() != 1 || layout.buffer != 0 || layout.entries[0].buffer != 0) return {};
-    std::vector<Level> levels{{1, 1}};
+    std::vector<LoopLevel> levels{{1, 1}};
     auto unit = layout.entries[0].length;
     for (auto at = layout.dimensions.rbegin(); at != layout.dimensions.rend(); ++at) {
         if (at->buffer_step != unit) return {};

@@ -1,4 +1,4 @@
-// Pattern's public members and the ready-made patterns.
+// Pattern's public members, and blocks of arrays.
 #include <tapioca/pattern.hpp>
 
 #include <algorithm>
@@ -151,23 +151,4 @@ Subarray block_of(Blocks const& blocks)
     return array;
 }
 
-namespace hacc {
-
-Pattern pattern(Layout layout, std::int64_t mine, std::int64_t before, std::int64_t total, std::int64_t file_offset)
-{
-    Pattern result;
-    std::int64_t sizes_before = 0;  // of the variables before this one, per particle
-    for (auto const size : variable_bytes) {
-        auto const before_this = layout == Layout::aos ? times(before, particle_bytes) : times(total, sizes_before);
-        auto const inside = layout == Layout::aos ? times(mine, sizes_before) : times(before, size);
-        std::int64_t offset = 0;
-        bool const overflow = before_this < 0 || inside < 0 || __builtin_add_overflow(before_this, inside, &offset) ||
-                              __builtin_add_overflow(offset, file_offset, &offset);
-        result.add({{overflow ? -1 : offset, times(mine, size)}});
-        sizes_before += size;
-    }
-    return result;
-}
-
-}  // namespace hacc
 }  // namespace tapioca

@@ -13,6 +13,7 @@
 #include "machine/machine.hpp"
 #include "support/mpi_test.hpp"
 #include "support/random_patterns.hpp"
+#include "workloads/hacc.hpp"
 
 namespace tapioca::test {
 namespace {
@@ -117,18 +118,13 @@ TEST(Nodes, AreDescribedByThePlatform)
 }
 
 /// HACC-IO's nine variables, one array each.
-Job hacc_job(std::int64_t particles, bool aos)
+Job hacc_job(std::int64_t particles, std::string const& layout)
 {
+    auto const workload = workloads::make_hacc(ranks(), particles, layout);
     Job job(static_cast<std::size_t>(ranks()));
-    for (int of_rank = 0; of_rank < ranks(); ++of_rank) {
-        std::int64_t before = 0;
-        for (auto const size : hacc::variable_bytes) {
-            auto const offset = aos ? (of_rank * hacc::particle_bytes + before) * particles
-                                    : (ranks() * before + of_rank * size) * particles;
-            job[static_cast<std::size_t>(of_rank)].push_back({{{offset, particles * size}}, {}});
-            before += size;
-        }
-    }
+    for (int of_rank = 0; of_rank < ranks(); ++of_rank)
+        for (auto const& variable : workload.part(of_rank).variables)
+            job[static_cast<std::size_t>(of_rank)].push_back({{{variable.offset, variable.bytes()}}, {}});
     return job;
 }
 
@@ -246,12 +242,12 @@ TEST_P(Transport, MovesBlocksOf4KiB)
 
 TEST_P(Transport, MovesHaccParticleByParticle)
 {
-    expect_right_both_ways(hacc_job(2000, true));
+    expect_right_both_ways(hacc_job(2000, "aos"));
 }
 
 TEST_P(Transport, MovesHaccVariableByVariable)
 {
-    expect_right_both_ways(hacc_job(2000, false));
+    expect_right_both_ways(hacc_job(2000, "soa"));
 }
 
 TEST_P(Transport, MovesIrregularLists)

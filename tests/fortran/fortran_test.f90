@@ -17,7 +17,6 @@ program fortran_test
     call mistakes()
     call patterns()
     call sections()
-    call hacc()
     call MPI_Allreduce(failures, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call MPI_Finalize()
     if (total > 0) error stop 1
@@ -399,22 +398,4 @@ contains
         integer(int64) :: i
         values = [(real(rank * 10000 + i, real64), i = 1, n)]
     end function
-
-    subroutine hacc()
-        integer(int64) :: mine, before, total, bytes, others
-        type(tapioca_pattern) :: told, counted
-        integer :: var
-        mine = 10 + rank
-        before = 10 * rank + (rank * (rank - 1)) / 2
-        total = 10 * ranks + (ranks * (ranks - 1)) / 2
-        call tapioca_pattern_hacc(TAPIOCA_HACC_SOA, mine, before, total, 0_int64, told)
-        call tapioca_pattern_hacc_comm(MPI_COMM_WORLD%MPI_VAL, TAPIOCA_HACC_SOA, mine, 0_int64, counted)
-        do var = 0, TAPIOCA_HACC_VARIABLES - 1
-            call tapioca_pattern_bytes(told, var, bytes)
-            call tapioca_pattern_bytes(counted, var, others)
-            call check(bytes == mine * TAPIOCA_HACC_VARIABLE_BYTES(var + 1) .and. others == bytes, "hacc")
-        end do
-        call tapioca_pattern_free(told)
-        call tapioca_pattern_free(counted)
-    end subroutine
 end program

@@ -1,15 +1,11 @@
 /* tapioca.h as the first header of a C99 program compiled with -pedantic -Werror: that this compiles is the test. */
 #include <tapioca/tapioca.h>
 
-/* Sums what C sees, for the C++ test to compare. */
+/* What a call returns to C, for the C++ test to compare. */
 int tapioca_c99_check(void)
 {
-    int64_t const bytes[] = TAPIOCA_HACC_VARIABLE_BYTES;
     TAPIOCA_File file = TAPIOCA_FILE_NULL;
     TAPIOCA_Status* const ignored = TAPIOCA_STATUS_IGNORE;
-    int sum = 0;
-    int i;
-    for (i = 0; i < TAPIOCA_HACC_VARIABLES; ++i) sum += (int)bytes[i];
     if (file || ignored) return -1;
-    return TAPIOCA_Finalize(file) == TAPIOCA_ERR_INVALID_ARGUMENT ? sum : -1;
+    return TAPIOCA_Finalize(file);
 }

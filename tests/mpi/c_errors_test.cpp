@@ -271,11 +271,6 @@ TEST(CArguments, BadVariablesAreKeptForDeclare)
         EXPECT_EQ(step, TAPIOCA_STEP_NULL);
         EXPECT_OK(TAPIOCA_Pattern_free(&pattern));
     }
-    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
-    TAPIOCA_Step step = TAPIOCA_STEP_NULL;
-    EXPECT_OK(TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, last() ? 5 : TAPIOCA_HACC_AOS, 3, 0, &pattern));
-    expect_code(TAPIOCA_Declare(file, pattern, &step), TAPIOCA_ERR_INVALID_ARGUMENT, {last_rank(), "layout 5"});
-    EXPECT_OK(TAPIOCA_Pattern_free(&pattern));
     EXPECT_OK(TAPIOCA_Close(&file));
 }
 
@@ -359,9 +354,6 @@ TEST(CArguments, NullHandlesAndPointersAreRefused)
     EXPECT_EQ(TAPIOCA_Release(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Pattern_create(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Pattern_free(nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc(TAPIOCA_HACC_AOS, 1, 0, 1, 0, nullptr), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_NULL, TAPIOCA_HACC_AOS, 1, 0, &pattern), bad);
-    EXPECT_EQ(TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, TAPIOCA_HACC_AOS, 1, 0, nullptr), bad);
     EXPECT_EQ(TAPIOCA_Block_of(1, &bytes, 1, 1, &bytes, &bytes), bad);
     EXPECT_EQ(TAPIOCA_Step_free(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Last_failure(nullptr), bad);
@@ -418,12 +410,9 @@ TEST(CArguments, AnIntercommunicatorIsRefused)
     MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank() % 2, 1, &between);
     TAPIOCA_File file = TAPIOCA_FILE_NULL;
-    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
     expect_code(TAPIOCA_Open(between, path.c_str(), TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &file),
                 TAPIOCA_ERR_INVALID_ARGUMENT, {path, "intercommunicator"});
-    expect_code(TAPIOCA_Pattern_hacc_comm(between, TAPIOCA_HACC_AOS, 1, 0, &pattern), TAPIOCA_ERR_INVALID_ARGUMENT,
-                {"intercommunicator"});
-    auto const error = same_error_on_all_ranks([&] { (void)hacc::pattern(between, hacc::Layout::aos, 1); });
+    auto const error = same_error_on_all_ranks([&] { (void)File::open(between, path, Mode::create); });
     EXPECT_EQ(error.code, Errc::invalid_argument);
     MPI_Comm_free(&between);
     MPI_Comm_free(&half);

@@ -11,7 +11,7 @@ namespace {
 
 TEST(C, HeaderIsC99)
 {
-    EXPECT_EQ(tapioca_c99_check(), TAPIOCA_HACC_PARTICLE_BYTES);
+    EXPECT_EQ(tapioca_c99_check(), TAPIOCA_ERR_INVALID_ARGUMENT);
 }
 
 TEST(C, WritesAndReadsDeclaredVariables)
@@ -263,46 +263,6 @@ TEST(C, PatternsOfEveryKindInSeveralSteps)
     EXPECT_OK(TAPIOCA_Step_free(&two));
     EXPECT_EQ(two, TAPIOCA_STEP_NULL);
     EXPECT_OK(TAPIOCA_Close(&file));
-}
-
-TEST(C, HaccIsTheSamePatternAsInCxx)
-{
-    Scratch const scratch;
-    std::int64_t const mine = 10 + rank(), before = rank() * 10 + rank() * (rank() - 1) / 2,
-                       total = ranks() * 10 + ranks() * (ranks() - 1) / 2;
-    std::int64_t const each[] = TAPIOCA_HACC_VARIABLE_BYTES;
-    EXPECT_TRUE(std::equal(std::begin(each), std::end(each), hacc::variable_bytes));
-    for (int const layout : {TAPIOCA_HACC_AOS, TAPIOCA_HACC_SOA}) {
-        TAPIOCA_Pattern told = TAPIOCA_PATTERN_NULL, counted = TAPIOCA_PATTERN_NULL;
-        EXPECT_OK(TAPIOCA_Pattern_hacc(layout, mine, before, total, 100, &told));
-        EXPECT_OK(TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, layout, mine, 100, &counted));
-        auto* file = open(scratch.path("file"));
-        TAPIOCA_Step writer = TAPIOCA_STEP_NULL, reader = TAPIOCA_STEP_NULL;
-        EXPECT_OK(TAPIOCA_Declare(file, told, &writer));
-        EXPECT_OK(TAPIOCA_Declare(file, counted, &reader));
-        std::vector<std::vector<std::byte>> data, back;
-        for (int var = 0; var < TAPIOCA_HACC_VARIABLES; ++var) {
-            data.push_back(
-                stream(static_cast<std::uint64_t>(rank() * 9 + var), static_cast<std::size_t>(mine * each[var])));
-            back.emplace_back(data.back().size());
-            EXPECT_OK(TAPIOCA_Step_write(writer, var, data.back().data(), mine * each[var]));
-        }
-        EXPECT_OK(TAPIOCA_Step_finish(writer, nullptr));
-        for (int var = 0; var < TAPIOCA_HACC_VARIABLES; ++var)
-            EXPECT_OK(TAPIOCA_Step_read(reader, var, back[static_cast<std::size_t>(var)].data(), mine * each[var]));
-        EXPECT_OK(TAPIOCA_Step_finish(reader, nullptr));
-        EXPECT_TRUE(back == data);
-        EXPECT_OK(TAPIOCA_Step_free(&writer));
-        EXPECT_OK(TAPIOCA_Step_free(&reader));
-        EXPECT_OK(TAPIOCA_Close(&file));
-        auto const all = contents(scratch.path("file"));
-        EXPECT_EQ(all.size(), static_cast<std::size_t>(100 + total * TAPIOCA_HACC_PARTICLE_BYTES));
-        auto const where = 100 + (layout == TAPIOCA_HACC_AOS ? before * 38 : before * 4);  // this rank's XX
-        EXPECT_TRUE(std::equal(data[0].begin(), data[0].end(), all.begin() + where));
-        EXPECT_OK(TAPIOCA_Pattern_free(&told));
-        EXPECT_OK(TAPIOCA_Pattern_free(&counted));
-        barrier();
-    }
 }
 
 TEST(C, HintsAreTheOptions)

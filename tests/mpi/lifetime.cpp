@@ -22,7 +22,6 @@
 
 extern "C" {  // what the Fortran module calls
 int tapioca_fortran_open(MPI_Fint comm, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file);
-int tapioca_fortran_hacc_comm(MPI_Fint comm, int layout, int64_t mine, int64_t file_offset, TAPIOCA_Pattern* pattern);
 }
 
 namespace {
@@ -129,14 +128,10 @@ void c_around_mpi()
 {
     int const bad_time = TAPIOCA_ERR_INVALID_STATE;
     TAPIOCA_File file = TAPIOCA_FILE_NULL;
-    TAPIOCA_Pattern pattern = TAPIOCA_PATTERN_NULL;
     auto const open_it = [&] { return TAPIOCA_Open(MPI_COMM_WORLD, "c", TAPIOCA_MODE_CREATE, MPI_INFO_NULL, &file); };
-    auto const count_it = [&] { return TAPIOCA_Pattern_hacc_comm(MPI_COMM_WORLD, TAPIOCA_HACC_AOS, 1, 0, &pattern); };
     auto const open_fortran = [&] { return tapioca_fortran_open(0, "c", TAPIOCA_MODE_CREATE, 0, &file); };
     require(open_it() == bad_time, "TAPIOCA_Open before MPI_Init");
-    require(count_it() == bad_time, "TAPIOCA_Pattern_hacc_comm before MPI_Init");
     require(open_fortran() == bad_time, "tapioca_open before MPI_Init");
-    require(tapioca_fortran_hacc_comm(0, TAPIOCA_HACC_AOS, 1, 0, &pattern) == bad_time, "tapioca_pattern_hacc_comm");
     MPI_Init(nullptr, nullptr);
     require(open_it() == TAPIOCA_SUCCESS, "TAPIOCA_Open");
     require(TAPIOCA_Init(file, nullptr, nullptr, nullptr, 0) == TAPIOCA_SUCCESS, "TAPIOCA_Init");

@@ -15,7 +15,11 @@ cells() { # COUNT WORKLOAD ARGUMENTS...
         { cat "$work/out"; fail "tapioca bench $* failed"; }
     grep -qE "every byte written( and read)? was verified" "$work/out" || fail "tapioca bench $*: no word of verification"
     "$cmake" -D FILE="$work/cells.json" -D COUNT="$count" -P "$here/check_cells.cmake"
-    [ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
+    "$bin/tapioca" bench -n 2 halo --edge 4,9 --dimensions 2 --reps 2 --dir "$work" --json "$work/cells.json" >"$work/out" 2>&1 ||
+    { cat "$work/out"; fail "tapioca bench halo failed"; }
+grep -q "every byte read was verified" "$work/out" || fail "tapioca bench halo verified nothing"
+[ "$(grep -c '"method": "\(packed\|in_place\|by_hand\)"' "$work/cells.json")" = 12 ] || fail "not twelve cells of halos"
+[ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
     rm "$work/cells.json"
 }
 

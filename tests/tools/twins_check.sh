@@ -29,7 +29,7 @@ in_fortran() {
         END { exit !found }' "$work/fortran"
 }
 
-declare -A known
+declare -A known c_alone
 while IFS='|' read -r cxx c fortran; do
     cxx=$(echo $cxx) c=$(echo $c) fortran=$(echo $fortran)
     case $cxx in '' | \#\ *) continue ;; esac
@@ -48,7 +48,7 @@ while IFS='|' read -r cxx c fortran; do
     esac
     case $fortran in
     '' | -) complain "$cxx has neither a Fortran twin nor a reason" ;;
-    -\ *) ;;
+    -\ *) c_alone[$c]=1 ;;
     *.*) in_fortran "${fortran%.*}" "${fortran#*.}" || complain "$cxx: no $fortran in tapioca.f90" ;;
     *) in_fortran "$fortran" || complain "$cxx: no $fortran in tapioca.f90" ;;
     esac
@@ -60,7 +60,7 @@ done <"$work/cxx"
 
 # Null handles and ignored statuses are default values and absent arguments in Fortran.
 while read -r name; do
-    in_fortran "$name" || complain "$name of tapioca.h is missing in tapioca.f90"
+    in_fortran "$name" || [ -n "${c_alone[$name]:-}" ] || complain "$name of tapioca.h is missing in tapioca.f90"
 done < <(grep -oE '\bTAPIOCA_[A-Za-z_]+\b' "$work/c" | grep -vE '_s$|_NULL$|_IGNORE$|^TAPIOCA_TAPIOCA_H$' | sort -u)
 
 numbers() { grep -oE 'TAPIOCA_[A-Z_]+ = [0-9]+' "$1" | sort; }

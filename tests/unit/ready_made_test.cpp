@@ -1,4 +1,4 @@
-// The ready-made patterns, block_of and HACC-IO: every byte belongs to exactly one rank. And Pattern itself.
+// block_of(): every byte belongs to exactly one rank. And Pattern itself.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -99,44 +99,6 @@ TEST(Pattern, TypedVariablesHaveTheSizeOfTheirTypeAndANameInMessages)
     auto const bad = pattern::Variable::from_extents(3, std::vector<Extent>{{-1, 8}}, "pressure");
     ASSERT_FALSE(bad.status());
     EXPECT_TRUE(bad.status().error().text.starts_with("variable 3 'pressure': extent 0")) << bad.status().error().text;
-}
-
-TEST(Hacc, CoversEveryByteOnceInBothLayouts)
-{
-    std::vector<std::int64_t> const particles = {5, 0, 17, 1, 9};
-    for (auto const layout : {hacc::Layout::aos, hacc::Layout::soa}) {
-        std::int64_t total = 0;
-        for (auto const n : particles) total += n;
-        std::vector<Pattern> patterns;
-        std::int64_t before = 0;
-        for (auto const mine : particles) {
-            patterns.push_back(hacc::pattern(layout, mine, before, total, 24));
-            EXPECT_EQ(patterns.back().variables(), 9U);
-            EXPECT_EQ(patterns.back().bytes(7), static_cast<std::uint64_t>(mine * 8));
-            before += mine;
-        }
-        expect_exactly_once(patterns, 24, 24 + total * hacc::particle_bytes);
-    }
-}
-
-TEST(Hacc, PutsVariablesTogetherInSoaAndRanksInAos)
-{
-    auto const first = [](Pattern const& pattern, std::size_t var) {
-        return test::walk(*tapioca::pattern::variables_of(pattern)[var]).front().file;
-    };
-    auto const soa = hacc::pattern(hacc::Layout::soa, 10, 20, 100);
-    EXPECT_EQ(first(soa, 0), 20 * 4);
-    EXPECT_EQ(first(soa, 1), 100 * 4 + 20 * 4);
-    EXPECT_EQ(first(soa, 8), 100 * 36 + 20 * 2);
-    auto const aos = hacc::pattern(hacc::Layout::aos, 10, 20, 100);
-    EXPECT_EQ(first(aos, 0), 20 * 38);
-    EXPECT_EQ(first(aos, 8), 20 * 38 + 10 * 36);
-}
-
-TEST(Hacc, RefusesNumbersThatCannotBe)
-{
-    auto const negative = hacc::pattern(hacc::Layout::soa, -1, 0, 10);
-    EXPECT_FALSE(tapioca::pattern::variables_of(negative)[0]->status());
 }
 
 TEST(Pattern, CountsVariablesAndBytes)

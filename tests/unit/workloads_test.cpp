@@ -2,10 +2,10 @@
 #include "workloads/workload.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
-#include "pattern/summary.hpp"
 #include "workloads/hacc.hpp"
 
 namespace workloads {
@@ -45,22 +45,36 @@ TEST(Workloads, MoveEveryByteOfAStepOnce)
     }
 }
 
-TEST(Workloads, HaccIsTheOneOfTheLibrary)
+TEST(Workloads, HaccPutsRanksTogetherInAosAndVariablesInSoa)
 {
-    using tapioca::hacc::Layout;
-    for (auto const layout : {Layout::aos, Layout::soa}) {
-        auto const workload = make_hacc(5, 321, layout == Layout::aos ? "aos" : "soa");
-        for (int rank = 0; rank < 5; ++rank) {
-            tapioca::pattern::Summary const here =
-                tapioca::pattern::summarise(tapioca::pattern::variables_of(workload.part(rank).pattern()));
-            auto const there = tapioca::hacc::pattern(layout, 321, rank * 321, 5 * 321);
-            tapioca::pattern::Summary const expected =
-                tapioca::pattern::summarise(tapioca::pattern::variables_of(there));
-            EXPECT_EQ(here.begin, expected.begin);
-            EXPECT_EQ(here.end, expected.end);
-            EXPECT_EQ(here.bytes, expected.bytes);
-            EXPECT_EQ(here.pieces, expected.pieces);
-        }
+    auto const aos = hacc_part("aos", 10, 20, 100).variables;
+    ASSERT_EQ(aos.size(), 9U);
+    EXPECT_EQ(aos[0].offset, 20 * 38);
+    EXPECT_EQ(aos[1].offset, 20 * 38 + 10 * 4);
+    EXPECT_EQ(aos[8].offset, 20 * 38 + 10 * 36);
+    auto const soa = hacc_part("soa", 10, 20, 100).variables;
+    ASSERT_EQ(soa.size(), 9U);
+    EXPECT_EQ(soa[0].offset, 20 * 4);
+    EXPECT_EQ(soa[1].offset, 100 * 4 + 20 * 4);
+    EXPECT_EQ(soa[8].offset, 100 * 36 + 20 * 2);
+    for (auto const& variables : {aos, soa}) {
+        EXPECT_EQ(variables[6].bytes(), 10 * 4);
+        EXPECT_EQ(variables[7].bytes(), 10 * 8);
+        EXPECT_EQ(variables[8].bytes(), 10 * 2);
+    }
+}
+
+TEST(Workloads, HaccMovesEveryByteOnceWhateverTheRanksHave)
+{
+    std::vector<std::int64_t> const particles = {5, 0, 17, 1, 9};
+    for (auto const* const layout : {"aos", "soa"}) {
+        Workload workload;
+        workload.part = [&](int rank) {
+            auto const mine = particles.begin() + rank;
+            return hacc_part(layout, *mine, std::accumulate(particles.begin(), mine, std::int64_t{0}), 32);
+        };
+        auto const all = coverage(workload, 5, 32 * 38);
+        EXPECT_EQ(std::count(all.begin(), all.end(), 1), 32 * 38) << layout;
     }
 }
 
