@@ -1,4 +1,4 @@
-// Direct access: the rank reads or writes its own pieces, those that touch in the file in one call.
+// Direct access: each rank reads or writes its own pieces. Pieces that are adjacent in the file are moved in one call.
 #include <algorithm>
 #include <atomic>
 #include <climits>
