@@ -1,4 +1,5 @@
-// Objects kept with communicators, as MPI attributes: no globals, and gone when MPI says so.
+// Keeps objects with communicators, as MPI attributes. There are no globals, and the objects are dropped when MPI says
+// so.
 #include <algorithm>
 #include <mutex>
 
@@ -11,8 +12,8 @@ namespace {
 
 using Held = std::shared_ptr<void>;
 
-/// On MPI_COMM_SELF, whose attributes go first in MPI_Finalize while MPI still works: the communicators that
-/// hold something of ours, and as what.
+/// Kept with MPI_COMM_SELF, whose attributes are deleted first in MPI_Finalize, while MPI still works: the
+/// communicators to which objects are attached, and under which keys.
 struct Registry {
     struct Holder {
         MPI_Comm comm;
@@ -21,7 +22,7 @@ struct Registry {
     };
     std::mutex mutex;  ///< threads may open files on different communicators at the same time
     std::vector<Holder> holders;
-    std::vector<Remaining> windows;  ///< the oldest first
+    std::vector<Remaining> windows;  ///< oldest first
 };
 
 int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/);
@@ -62,7 +63,7 @@ int drop_object(MPI_Comm comm, int key, void* value, void* /*extra*/)
 int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
 {
     auto* const registry = static_cast<Registry*>(value);
-    // All ranks made their windows in one order, in which they can be given back without waiting in a ring.
+    // All ranks made their windows in the same order, in which they can be freed without a circular wait.
     for (auto& [window, comm, torn] : registry->windows) {
         Waiting const waiting("the other ranks to give their window back");
         int left = torn ? 1 : 0;
@@ -70,19 +71,19 @@ int drop_registry(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/)
         if (left == 0) MPI_Win_free(&window);
         MPI_Comm_free(&comm);
     }
-    // An object dropped from here looks for the registry in vain or finds this one, and only shortens its list.
-    // The last come first: what was made later may need what was made before.
+    // An object that is dropped here finds no registry, or finds this one and only shortens its list. The last object
+    // is dropped first, because it may need earlier ones.
     while (!registry->holders.empty()) {
         auto const [comm, key] = registry->holders.back();
         registry->holders.pop_back();
         MPI_Comm_delete_attr(comm, key);
     }
     delete registry;
-    Watchdog::dismiss();  // last: dropping an object may take the other ranks
+    Watchdog::dismiss();  // last, because dropping an object may wait for other ranks
     return MPI_SUCCESS;
 }
 
-/// Made when it is needed first.
+/// Made at the first use.
 Registry& the_registry()
 {
     static std::mutex first;

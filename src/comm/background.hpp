@@ -1,11 +1,11 @@
-// Background: a thread of ours that does a program's work beside the program's own threads.
+// Background: marks a thread of the library that works beside the program's own threads.
 #pragma once
 
 namespace tapioca::comm {
 
-/// While one of these lives, this thread makes no MPI call, which the program's thread level may forbid; it sleeps
-/// where it waits, since the program computes meanwhile; and its waits have no time-out: nobody waits for it but in a
-/// call of the program's, which has one.
+/// While an object of this class exists, the thread makes no MPI call, which the program's thread level may forbid. It
+/// sleeps while it waits, because the program computes meanwhile. Its waits have no time-out: others wait for it only
+/// in calls of the program, which have one.
 class Background {
 public:
     Background() { ++depth; }

@@ -35,7 +35,7 @@ void MpiMessages::remove(int number)
 void MpiMessages::send(std::span<std::byte const> bytes, int to, int tag, Done done)
 {
     auto const number = static_cast<std::size_t>(add(MessageKind::send, std::move(done)));
-    // Synchronous: complete when the receiver has asked for it, so that nothing piles up there.
+    // Synchronous: completes when the receiver has posted a receive, so that messages do not pile up there.
     MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, comm_, &requests_[number]);
 }
 
@@ -77,7 +77,7 @@ bool MpiMessages::poll()
     int count = 0;
     MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
     if (count == MPI_UNDEFINED || count == 0) return false;
-    // What is called may add requests: the list of the finished is copied first.
+    // The callbacks may add requests, so the list of finished ones is copied first.
     std::vector<int> const finished(finished_.begin(), finished_.begin() + count);
     for (int const place : finished) {
         auto const done = std::exchange(done_[static_cast<std::size_t>(place)], nullptr);
@@ -90,7 +90,7 @@ bool MpiMessages::poll()
 
 void MpiMessages::tell(std::vector<int> const& ranks, int tag, std::uint64_t number)
 {
-    auto* const kept = new std::uint64_t(number);  // for ever: nobody waits until it has left
+    auto* const kept = new std::uint64_t(number);  // never freed, because nobody waits until it has been sent
     for (int const rank : ranks) {
         MPI_Request request = MPI_REQUEST_NULL;
         MPI_Isend(kept, sizeof *kept, MPI_BYTE, rank, tag, comm_, &request);
@@ -109,7 +109,7 @@ std::optional<std::uint64_t> MpiMessages::told(int tag)
 
 void MpiMessages::drop()
 {
-    bool const active = mpi_is_active();  // else they went with MPI
+    bool const active = mpi_is_active();  // otherwise they ended with MPI
     for (std::size_t i = 0; i < requests_.size(); ++i)
         if (active && requests_[i] != MPI_REQUEST_NULL) {
             if (kinds_[i] == MessageKind::receive) MPI_Cancel(&requests_[i]);
@@ -117,7 +117,8 @@ void MpiMessages::drop()
         }
     kinds_.clear();
     requests_.clear();
-    // A message that was matched already may still be read or written: what its closure holds is never given back.
+    // MPI may still access the memory of a message that was already matched, so what its callback holds is never
+    // released.
     new std::vector<Done>(std::move(done_));
     done_.clear();
     free_.clear();
@@ -132,7 +133,7 @@ void Reduction::start(MPI_Comm comm, std::vector<std::int64_t> values)
     MPI_Iallreduce(mine_.data(), values_.data(), static_cast<int>(mine_.size()), MPI_INT64_T, MPI_MAX, comm, &request_);
 }
 
-// By MPI's PMPI_ names: a tool that counts messages is after those with data.
+// Uses PMPI_ names, because tools that count messages are interested in those with data.
 void Reduction::start_attended(MPI_Comm comm, std::vector<std::int64_t> values, int tag)
 {
     comm_ = comm;

@@ -1,4 +1,4 @@
-// Messages: sends and receives under way between ranks. The caller polls; nothing here waits.
+// Messages: sends and receives that are under way between ranks. The caller polls; nothing here waits.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 
 namespace tapioca::comm {
 
-/// Local, all of it. Messages of a pair of ranks and a tag arrive in the order in which they were sent.
+/// All functions are local. Messages between two ranks with the same tag arrive in the order in which they were sent.
 class Messages {
 public:
     Messages() = default;
@@ -22,19 +22,20 @@ public:
     virtual ~Messages() = default;
 
     using Done = std::function<void()>;
-    /// `bytes` must stay valid until poll() has called `done`, which is not before the receiver has asked for them.
+    /// `bytes` must stay valid until poll() has called `done`, which it does only after the receiver has posted a
+    /// receive.
     virtual void send(std::span<std::byte const> bytes, int to, int tag, Done done) = 0;
-    /// Receives at most `bytes`. The number is for cancel().
+    /// Receives at most `bytes`. The returned number is for cancel().
     virtual int receive(std::span<std::byte> bytes, int from, int tag, Done done) = 0;
-    /// Takes back a receive to which no message will come.
+    /// Cancels a receive to which no message will come.
     virtual void cancel(int number) = 0;
-    /// A message with `tag` from any rank, if one is there.
+    /// Receives a message with `tag` from any rank, if there is one.
     virtual std::optional<std::vector<std::byte>> take(int tag) = 0;
 
-    /// Looks which sends and receives are complete and calls the `done` of each. True if any was.
+    /// Finds out which sends and receives are complete and calls `done` for each. Returns true if there was one.
     virtual bool poll() = 0;
     [[nodiscard]] virtual bool idle() const = 0;
-    /// Forgets everything under way, without telling the other side: for a step that is given up.
+    /// Drops everything that is under way without telling the other side, when a step is given up.
     virtual void drop() = 0;
 };
 
@@ -50,9 +51,9 @@ public:
     [[nodiscard]] bool idle() const override { return under_way_ == 0; }
     void drop() override;
 
-    /// Lets ranks know a number, without waiting for them or for anybody.
+    /// Sends a number to other ranks without waiting.
     void tell(std::vector<int> const& ranks, int tag, std::uint64_t number);
-    /// What a rank told. Lets MPI get on in any case.
+    /// A number that a rank has sent. Always lets MPI make progress.
     std::optional<std::uint64_t> told(int tag);
     /// Messages sent and received so far.
     [[nodiscard]] std::uint64_t moved() const { return moved_; }
@@ -72,8 +73,8 @@ private:
     std::uint64_t moved_ = 0;
 };
 
-/// The greatest of every rank's values, or what becomes of every rank's bytes, computed while the ranks go on. Signed:
-/// MPICH 4.0 compares unsigned numbers as if they were.
+/// The maximum of all ranks' values, or the combination of all ranks' bytes, computed while the ranks go on. Values are
+/// signed because MPICH 4.0 compares unsigned numbers as signed ones.
 class Reduction {
 public:
     Reduction() = default;
@@ -82,15 +83,16 @@ public:
 
     /// Collective over `comm`, but waits for nobody.
     void start(MPI_Comm comm, std::vector<std::int64_t> values);
-    /// The same in half as many hops, but only done() moves it on, and not just any call of MPI: for ranks that wait
-    /// for nothing else from here on. Its messages have tags from `tag` on, fewer than 32, which no others may have.
+    /// The same in half as many hops, but it progresses only in done(), and not in other MPI calls: for ranks that wait
+    /// for nothing else from then on. Its messages use the tags from `tag` on, fewer than 32, which must not be used
+    /// otherwise.
     void start_attended(MPI_Comm comm, std::vector<std::int64_t> values, int tag);
-    /// As if all had said that: what they know already. Local. @pre done()
+    /// Sets the result that all ranks already know. Local. @pre done()
     void set(std::vector<std::int64_t> values) { values_ = std::move(values); }
-    /// The same of one object of every rank, with `combine`. The result is in bytes().
+    /// The same for one object of every rank, combined with `combine`. The result is in bytes().
     using Combine = void(void* in, void* in_out, int* count, MPI_Datatype*);
     void start(MPI_Comm comm, std::span<std::byte const> object, Combine* combine);
-    /// True when values() or bytes() holds the result, or nothing was started.
+    /// True when values() or bytes() has the result, or if nothing was started.
     bool done();
     [[nodiscard]] std::vector<std::int64_t> const& values() const { return values_; }
     [[nodiscard]] std::vector<std::byte> const& bytes() const { return bytes_; }
@@ -102,9 +104,9 @@ private:
     std::vector<std::int64_t> mine_;
     std::vector<std::int64_t> values_;
 
-    // Attended: in round i every rank sends what it has to the rank 2^i further on. After as many rounds as the number
-    // of ranks has binary digits everybody has heard of everybody, of some twice, which the greatest does not mind.
-    // MPI's own, where it does not block, goes up and down a tree.
+    // Attended: in round i, every rank sends what it has to the rank 2^i further on. After as many rounds as the number
+    // of ranks has binary digits, every rank has heard from every other, from some twice, which does not change a
+    // maximum. MPI's own non-blocking reduction goes up and down a tree.
     int tag_ = 0;
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0, size_ = 1;
@@ -114,7 +116,7 @@ private:
     MPI_Request receive_ = MPI_REQUEST_NULL;
     std::vector<MPI_Request> sends_;
 
-    // of bytes
+    // for bytes
     std::vector<std::byte> bytes_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
     MPI_Op op_ = MPI_OP_NULL;

@@ -1,15 +1,15 @@
-// Communicators of our own for the ranks of one that the program may free at any time.
+// Communicators of the library for the ranks of a communicator that the program may free at any time.
 //
-// What is called here runs inside MPI_File_* calls of programs that know nothing of this library. It goes by MPI's
-// PMPI_ names, so that a tool that counts the program's calls does not see it.
+// These functions run inside MPI_File_* calls of programs that do not know this library. They use MPI's PMPI_ names, so
+// that a tool that counts the program's calls does not see them.
 #pragma once
 
 #include <mpi.h>
 
 namespace tapioca::comm {
 
-/// A communicator of our own, whose errors are returned; or MPI_COMM_SELF; or none. It is given back at the end, unless
-/// that is MPI_COMM_SELF, or MPI has been finalised.
+/// A communicator of the library, whose errors are returned; or MPI_COMM_SELF; or none. It is freed at the end, unless
+/// it is MPI_COMM_SELF or MPI has been finalised.
 class Own {
 public:
     Own() = default;
@@ -17,7 +17,7 @@ public:
     Own& operator=(Own&& other) noexcept;
     ~Own();
 
-    /// One with the ranks of `comm`. Collective over it. `awaited` says, for the watchdog, what a rank waits for.
+    /// A duplicate of `comm`. Collective over it. `awaited` tells the watchdog what a rank waits for.
     static Own duplicate(MPI_Comm comm, char const* awaited);
     /// MPI_COMM_SELF. Local.
     static Own self();
@@ -32,14 +32,15 @@ private:
     MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// MPI_COMM_SELF or MPI_COMM_WORLD, which are never freed, if that has the same ranks as `comm`; else none. Local.
+/// MPI_COMM_SELF or MPI_COMM_WORLD, which are never freed, if one of them has the same ranks as `comm`; otherwise none.
+/// Local.
 MPI_Comm permanent(MPI_Comm comm);
 
-/// The ranks of a communicator, also when it is gone.
+/// The ranks of a communicator; they remain known after it was freed.
 class Ranks {
 public:
-    /// Local if all are in MPI_COMM_WORLD; else collective over `comm`, of which a duplicate is kept: there is none to
-    /// make one from later.
+    /// Local if all ranks are in MPI_COMM_WORLD. Otherwise collective over `comm`, and a duplicate is kept, because
+    /// none could be made later.
     Ranks(MPI_Comm comm, char const* awaited);
     Ranks(Ranks const&) = delete;
     Ranks& operator=(Ranks const&) = delete;

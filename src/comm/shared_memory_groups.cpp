@@ -21,8 +21,8 @@ namespace tapioca::comm {
 
 namespace {
 
-/// The same on ranks that seem to share memory: those of one kernel that see the same directory, whatever their host's
-/// name. A number of its own where there is no such directory.
+/// The same number on ranks that seem to share memory: those of one kernel that see the same directory, whatever their
+/// host's name. A unique number if there is no such directory.
 std::uint64_t place_of_memory()
 {
     struct stat directory = {};
@@ -31,13 +31,13 @@ std::uint64_t place_of_memory()
     return core::digest({reinterpret_cast<char const*>(numbers), sizeof numbers}, core::digest(core::boot_id()));
 }
 
-/// What the first rank of a group tells the others.
+/// What the first rank of a group sends to the others.
 struct SharedSign {
-    char name[56];        ///< of a file; empty: it could not be made
-    std::uint64_t token;  ///< what is in it
+    char name[56];        ///< of a file; empty: the file could not be made
+    std::uint64_t token;  ///< the contents of the file
 };
 
-/// The file that the others look for, as long as this lives.
+/// The file that the others look for. It exists as long as this object.
 class Made {
 public:
     Made()
@@ -47,7 +47,7 @@ public:
         file_ = core::Descriptor(core::uninterrupted(
             [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); }));
         if (!file_) return;
-        (void)::flock(file_.get(), LOCK_EX | LOCK_NB);  // nobody takes it for a leftover
+        (void)::flock(file_.get(), LOCK_EX | LOCK_NB);  // so that it is not taken for a leftover
         sign_.token = core::random_number();
         auto const* const bytes = reinterpret_cast<std::byte const*>(&sign_.token);
         if (core::write_all(file_.get(), 0, {bytes, sizeof sign_.token}, "a sign to neighbours") &&
@@ -58,7 +58,7 @@ public:
     Made& operator=(Made const&) = delete;
     ~Made()
     {
-        for (int tries = 0; file_ && tries < 2; ++tries)  // once more where it fails once
+        for (int tries = 0; file_ && tries < 2; ++tries)  // tries again if it fails once
             if (::unlink(path_.c_str()) == 0 || errno == ENOENT) break;
     }
     [[nodiscard]] SharedSign const& sign() const { return sign_; }
@@ -69,7 +69,7 @@ private:
     SharedSign sign_ = {};
 };
 
-/// As strict as those who will attach memory: a plain file of this user's alone.
+/// As strict as attaching memory: it must be a plain file that belongs to this user alone.
 bool is_seen(SharedSign const& sign)
 {
     if (sign.name[0] == '\0') return false;
@@ -88,7 +88,7 @@ struct Seen {
     bool here = true, everywhere = true;
 };
 
-/// Who sees what the first rank of `group` makes. Collective over `group`.
+/// Finds out which ranks see the file of the first rank of `group`. Collective over `group`.
 Seen look(MPI_Comm group)
 {
     if (size_of(group) == 1) return {};
@@ -100,11 +100,11 @@ Seen look(MPI_Comm group)
         return Seen{here == 1, everywhere == 1};
     };
     if (rank_in(group) != 0) return try_it({});
-    Made const made;  // until all have looked
+    Made const made;  // exists until all have looked
     return try_it(made.sign());
 }
 
-/// Those of `all` with the same number. Collective over `all`, but only the gathering is.
+/// A communicator of the ranks of `all` with the same number. Gathering is collective over `all`; the rest is not.
 MPI_Comm alike(MPI_Comm all, std::uint64_t number)
 {
     std::vector<std::uint64_t> numbers(static_cast<std::size_t>(size_of(all)));
@@ -115,7 +115,7 @@ MPI_Comm alike(MPI_Comm all, std::uint64_t number)
     return chosen(all, ranks);
 }
 
-/// Those of `group` with the same colour; `group` is given back. Collective over it.
+/// A communicator of the ranks of `group` with the same colour; `group` is freed. Collective over it.
 MPI_Comm divide(MPI_Comm group, int colour)
 {
     MPI_Comm part = MPI_COMM_NULL;
@@ -131,7 +131,7 @@ MPI_Comm neighbours(MPI_Comm all)
     MPI_Comm group = alike(all, place_of_memory());
     auto seen = look(group);
     if (seen.everywhere) return group;
-    // Copies of one virtual machine look alike but for their names.
+    // Copies of one virtual machine look alike, except for their names.
     group = divide(group, seen.here ? 0 : 1 + static_cast<int>(core::digest(core::host_name()) % INT_MAX));
     if (seen.here) return group;
     seen = look(group);

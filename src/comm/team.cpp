@@ -14,7 +14,7 @@ namespace tapioca::comm {
 
 namespace {
 
-/// What nearly all of these wait for: nobody can tell who is missing.
+/// What nearly all of these functions wait for; which rank is missing is unknown.
 constexpr auto others = "the other ranks to arrive";
 
 }  // namespace
@@ -70,7 +70,7 @@ std::string broadcast(MPI_Comm comm, std::string text)
 {
     if (size_of(comm) == 1) return text;
     Waiting const waiting("word from rank 0");
-    // Most texts fit into the first message, so that one broadcast does.
+    // Most texts fit into the first message, so one broadcast is enough.
     constexpr std::size_t room = 2040;
     struct {
         std::uint64_t length;
@@ -89,7 +89,8 @@ std::string broadcast(MPI_Comm comm, std::string text)
 
 Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
-    if (size_of(comm) == 1) {  // nobody to talk to; and in threads Open MPI may hang while it duplicates these
+    if (size_of(comm) ==
+        1) {  // nothing to communicate; and with threads, Open MPI may hang while it duplicates such communicators
         all_ = node_ = MPI_COMM_SELF;
         nodes_ = {{0}};
         return;
@@ -112,7 +113,7 @@ Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
     join_leaders();
 }
 
-/// From who shares a machine, and which of its ranks pretend to be a node.
+/// Derives the nodes from the ranks of each machine, and from which of them pretend to be a node.
 void Team::find_nodes()
 {
     struct {
@@ -122,7 +123,7 @@ void Team::find_nodes()
     std::vector<decltype(mine)> all(static_cast<std::size_t>(size_));
     MPI_Allgather(&mine, 2, MPI_INT, all.data(), 2, MPI_INT, all_);
     ranks_per_node_ = all[0].ranks_per_node;
-    std::map<std::pair<int, int>, int> number;  // of the node that these ranks of a machine are
+    std::map<std::pair<int, int>, int> number;  // number of the node that consists of these ranks of a machine
     for (int rank = 0; rank < size_; ++rank) {
         int const part = ranks_per_node_ > 0 ? rank / ranks_per_node_ : 0;
         auto const [at, is_new] =
@@ -210,7 +211,7 @@ std::vector<std::vector<std::uint64_t>> Team::gather_nodes(std::vector<std::uint
 {
     if (size_ == 1) return {mine};
     Waiting const waiting(others);
-    // Most lists are short, so that one message has the length and all of it; the rest of longer ones follows.
+    // Most lists are short, so one message has the length and the whole list; the rest of longer ones follows.
     constexpr std::size_t room = 23;
     struct Start {
         std::uint64_t count, values[room];

@@ -19,21 +19,21 @@
 
 namespace tapioca::comm {
 
-/// Written by its thread, read by the watchdog. Slots are used again and never given back, so that the list needs no
-/// lock, which a forked process could find taken.
+/// Written by its thread, read by the watchdog. Slots are reused and never freed, so that the list needs no lock, which
+/// a forked process could find locked.
 struct WatchedThread {
-    std::atomic<char const*> what = nullptr;  ///< null: does not wait
+    std::atomic<char const*> what = nullptr;  ///< null: the thread does not wait
     std::atomic<std::uint64_t> marks = 0;     ///< changes with every mark and every sign of life
-    std::atomic<double> seconds = 0;          ///< 0: nobody to wait for, or for ever
+    std::atomic<double> seconds = 0;          ///< 0: nobody to wait for, or no time-out
     std::atomic<bool> taken = true;
     WatchedThread* next = nullptr;
 
-    std::mutex mutex;  ///< of the rest, which seldom changes
+    std::mutex mutex;  ///< protects the members below, which seldom change
     int rank = 0, size = 1;
     char const* call = "";
     std::string file;
 
-    // the watchdog's own
+    // used only by the watchdog
     std::uint64_t seen = 0;
     double waited = 0;
 };
@@ -70,7 +70,7 @@ WatchedThread& my_slot()
     return *holder.slot;
 }
 
-/// Between two looks: a fiftieth of the time-out, so that a thread is woken rarely.
+/// The time between two looks: a fiftieth of the time-out, so that the thread wakes rarely.
 double look_every(double seconds)
 {
     return std::clamp(seconds / 50, 0.005, 10.0);
@@ -83,7 +83,7 @@ Late late(WatchedThread& slot, char const* what)
     return {slot.seconds, slot.rank, slot.size, where.empty() ? what : fmt::format("{} ({})", what, where)};
 }
 
-/// Nothing can keep it from ending this process, MPI_Abort least of all.
+/// Ends this process after some seconds even if MPI_Abort hangs.
 void kill_after(int seconds)
 {
     sigevent event = {};
@@ -95,16 +95,16 @@ void kill_after(int seconds)
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &when, nullptr);
 }
 
-/// The process's own watchdog, as long as somebody holds it.
+/// The watchdog of this process, as long as somebody holds it.
 struct Own {
     std::mutex mutex;
     std::weak_ptr<Watchdog> dog;
-    bool told = false;  ///< that there is no thread for it
+    bool told = false;  ///< it was reported that there is no thread for it
 };
 
 Own& the_own()
 {
-    static auto& own = *new Own;  // never destroyed: programs end with files open
+    static auto& own = *new Own;  // never destroyed, because programs may end with files open
     return own;
 }
 
@@ -119,10 +119,10 @@ void bite(Late const& late)
 void end_job(std::string const& why)
 {
     auto const line = fmt::format("tapioca: {}: aborting the job\n", why);
-    (void)!::write(STDERR_FILENO, line.data(), line.size());  // whatever the program's own thread does with stderr
+    (void)!::write(STDERR_FILENO, line.data(), line.size());  // whatever the program's own threads do with stderr
     kill_after(5);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // else MPICH's launcher may drop the message
-    MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator MPICH waits for the very rank that is missing
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // otherwise MPICH's launcher may lose the message
+    MPI_Abort(MPI_COMM_WORLD, 1);  // on another communicator, MPICH waits for the missing rank
     for (;;) ::pause();
 }
 
@@ -194,7 +194,7 @@ void Watchdog::stop()
 
 void Watchdog::look()
 {
-    std::lock_guard const lock(mutex_);  // it sleeps, or has not yet looked
+    std::lock_guard const lock(mutex_);  // the thread sleeps, or has not looked yet
     changed_.notify_all();
 }
 
@@ -206,7 +206,7 @@ void Watchdog::run()
     for (double pause = 0.01; !stop_;) {
         changed_.wait_for(lock, std::chrono::duration<double>(pause));
         auto const now = Clock::now();
-        // Not more than was meant: the whole job may have been stopped for a while.
+        // At most twice the time between looks, because the whole job may have been stopped for a while.
         auto const passed = std::min(std::chrono::duration<double>(now - last).count(), 2 * pause);
         last = now;
         pause = look_every(1e9);

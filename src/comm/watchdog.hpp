@@ -1,9 +1,8 @@
-// Watchdog: ends the job when a rank has waited too long for others, wherever it waits: in a loop of ours or inside
-// MPI.
+// Watchdog: ends the job when a rank has waited too long for others, in a loop of the library or inside MPI.
 //
-// A thread says by what terms it waits (wait_on) and marks every wait (Waiting). The watchdog's thread looks at the
-// marks now and then and adds up how long each has stood. It is the one thread that calls MPI beside the program's, and
-// the one call it makes is MPI_Abort.
+// A thread sets the terms of its waits (wait_on) and marks every wait (Waiting). The watchdog's thread looks at the
+// marks now and then and adds up how long each has stood. It is the only thread besides the program's that calls MPI,
+// and its only call is MPI_Abort.
 #pragma once
 
 #include <condition_variable>
@@ -15,12 +14,12 @@
 
 namespace tapioca::comm {
 
-/// How long a thread's waits may last, and what is told of them if they last longer.
+/// How long a thread's waits may last, and what the message says if one lasts longer.
 struct Terms {
     double seconds = 0;  ///< 0: for ever
     int rank = 0;
     int size = 1;
-    char const* call = "";  ///< of the library; never given back
+    char const* call = "";  ///< name of the library's call; must stay valid for ever
     std::string const* file = nullptr;
 };
 
@@ -29,21 +28,22 @@ struct Terms {
 
 struct WatchedThread;  // what a thread shows to the watchdog
 
-/// The terms of all waits of this thread from now on. Local, and no MPI call. True if the time-out is another one.
+/// Sets the terms of all waits of this thread from now on. Local; makes no MPI call. Returns true if the time-out has
+/// changed.
 bool wait_on(Terms const& terms);
 
-/// This thread waits for other ranks as long as one of these lives. The innermost counts.
+/// While an object of this class exists, this thread waits for other ranks. The innermost object counts.
 class Waiting {
 public:
-    /// `what` is never given back.
+    /// `what` must stay valid for ever.
     explicit Waiting(char const* what);
     Waiting(Waiting const&) = delete;
     Waiting& operator=(Waiting const&) = delete;
     ~Waiting();
 
-    /// Somebody has got on: the time counts anew.
+    /// Some rank has made progress: the time starts again.
     void restart();
-    /// Work of this rank's own, which may take any time, until go_on().
+    /// Until go_on(), this rank does work of its own, which may take any time.
     void pause();
     void go_on();
 
@@ -57,24 +57,24 @@ private:
 struct Late {
     double seconds;
     int rank, size;
-    std::string what;  ///< for what, in which call, of which file
+    std::string what;  ///< what was waited for, in which call, for which file
 };
 
 class Watchdog {
 public:
-    /// The process's own, with a thread that lives as long as somebody holds it, and which ends the job. Null if the
-    /// system has no thread left: it says so once.
+    /// The watchdog of this process. Its thread, which ends the job, lives as long as somebody holds the pointer. Null
+    /// if the system cannot start a thread; this is reported once.
     static std::shared_ptr<Watchdog> keep();
-    /// MPI is about to be finalised: ends its thread, whoever holds it. Files may outlive MPI.
+    /// MPI is about to be finalised: ends the thread, whoever holds the watchdog, because files may outlive MPI.
     static void dismiss();
 
-    /// `bite` is called by the thread, once.
+    /// The thread calls `bite` once.
     explicit Watchdog(std::function<void(Late const&)> bite);
     Watchdog(Watchdog const&) = delete;
     Watchdog& operator=(Watchdog const&) = delete;
     ~Watchdog();
 
-    /// Terms have changed: looks at once, lest it sleep longer than they allow.
+    /// Makes the thread look at once after terms have changed, so that it does not sleep longer than they allow.
     void look();
 
 private:
@@ -88,7 +88,7 @@ private:
     std::thread thread_;
 };
 
-/// Both: the terms, and the watchdog, which must be held as long as waits may come; null where nothing is to be
+/// Sets the terms and returns the watchdog, which must be held as long as there may be waits; null if nothing is to be
 /// watched.
 [[nodiscard]] std::shared_ptr<Watchdog> watch(Terms const& terms);
 

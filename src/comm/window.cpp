@@ -27,7 +27,7 @@ Window& Window::operator=(Window&& other) noexcept
 core::Result<Window> Window::create(MPI_Comm comm, std::byte* memory, std::uint64_t bytes)
 {
     Waiting const waiting("the other ranks to make a window");
-    // An error here must come back instead of ending the job, and only here.
+    // Here, and only here, an error must be returned instead of ending the job.
     Window window;
     MPI_Comm_dup(comm, &window.comm_);
     MPI_Comm_set_errhandler(window.comm_, MPI_ERRORS_RETURN);
@@ -72,7 +72,7 @@ void Window::tear()
 
 namespace {
 
-/// Groups are needed only for the call.
+/// Makes groups that exist only during the call.
 template <class Call>
 void with_group(MPI_Win window, std::vector<int> const& ranks, Call call)
 {

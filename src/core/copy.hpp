@@ -1,4 +1,4 @@
-// Copies of many pieces at strides: the inner loop of everything.
+// Copies many pieces at strides. This is the innermost loop of all data movement.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ void spread(std::byte* to, std::byte const* from, std::int64_t count, std::int64
 
 }  // namespace detail
 
-/// `count` pieces; the usual small lengths get a loop of their own, without a call for each piece.
+/// Copies `count` pieces. Common small lengths have loops of their own, without a call for each piece.
 inline void copy_pieces(std::byte* to, std::byte const* from, std::int64_t length, std::int64_t count,
                         std::int64_t to_step, std::int64_t from_step)
 {

@@ -1,4 +1,4 @@
-// Descriptor: an open descriptor and its owner; and all of some bytes of a file, or none.
+// Descriptor: owns an open file descriptor. Also reads and writes that transfer all bytes or fail.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tapioca::core {
 
-/// Closed in the end, unless it is given away. Errors of that close() are ignored.
+/// Closes the descriptor at the end, unless it was released. Errors of that close() are ignored.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -30,19 +30,19 @@ public:
     }
     [[nodiscard]] int get() const { return fd_; }
     explicit operator bool() const { return fd_ >= 0; }
-    /// The caller's from now on.
+    /// Passes ownership to the caller.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
 private:
     int fd_ = -1;
 };
 
-/// All of `bytes` at `offset`. Not a byte less. `what` is what is written or read, for messages.
+/// Writes all of `bytes` at `offset`, or fails. `what` describes the bytes in messages.
 Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes, char const* what);
-/// As above; a file that ends too early is a failure without an errno.
+/// Reads all of `bytes`; a file that ends too early is a failure without an errno.
 Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes, char const* what);
 
-/// How long the file is that `path` was opened as.
+/// The size of the open file `fd`. `path` is for messages.
 Result<std::uint64_t> size_of(int fd, std::string const& path);
 
 }  // namespace tapioca::core

@@ -1,4 +1,4 @@
-// This host: its name, for messages; which kernel it runs; where its processes share memory.
+// This host: its name, for messages; its kernel; and where its processes share memory.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 
 namespace tapioca::core {
 
-/// Where processes of a host share memory, as files.
+/// The directory of files through which processes of a host share memory.
 inline constexpr char const* shm_directory = "/dev/shm";
 
 std::string host_name();
 
-/// What the kernel calls itself since it was started: containers of one kernel have the same, virtual machines that
-/// were copied while they ran have it, too. Empty if it cannot be found out.
+/// The identifier of the running kernel, which changes at every boot. Containers of one kernel have the same, and so do
+/// virtual machines that were copied while they ran. Empty if it cannot be found out.
 std::string boot_id();
 
-/// A number that nobody else has at this time, as far as the system can tell.
+/// A number that nobody else has at this time, as far as the system can ensure.
 std::uint64_t random_number();
 
-/// A new name for a file of shared memory. One whose maker was killed before it could remove it is found by this name
-/// and removed later (machine/tier/leftovers.cpp).
+/// A new name for a file of shared memory. By this name, a file whose maker was killed before it could remove it is
+/// found and removed later (machine/tier/leftovers.cpp).
 std::string new_memory_name();
 
 /// FNV-1a: the same on every host.

@@ -1,4 +1,5 @@
-// Numbers of ranks and nodes, which MPI counts with int, as indices; byte counts for arithmetic with seconds.
+// Converts numbers of ranks and nodes, which MPI counts with int, to indices, and byte counts for arithmetic with
+// seconds.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
-// A signal that is handled while a system call waits makes it fail with EINTR: it is made again.
+// Repeats system calls that fail with EINTR because a signal was handled while they waited.
 #pragma once
 
 #include <cerrno>
 
 namespace tapioca::core {
 
-/// `call()` again and again, until it is not a signal that made it fail.
+/// Calls `call()` until it does not fail because of a signal.
 template <class Call>
 auto uninterrupted(Call call)
 {

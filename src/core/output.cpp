@@ -9,7 +9,7 @@ namespace tapioca::core {
 
 namespace {
 
-/// Whether everybody may put things where `path` is, and only their owners may remove them.
+/// Whether everybody may create files in the directory of `path`, and only their owners may remove them.
 bool is_in_sticky_directory(std::string const& path, struct stat& directory)
 {
     auto const slash = path.rfind('/');
@@ -18,7 +18,7 @@ bool is_in_sticky_directory(std::string const& path, struct stat& directory)
            (directory.st_mode & 022) != 0;
 }
 
-/// As the kernel's protected_symlinks, _regular and _fifos.
+/// The same rules as the kernel's protected_symlinks, _regular and _fifos.
 Status check_owner(std::string const& path, struct stat const& found)
 {
     struct stat directory = {};
@@ -38,9 +38,9 @@ Result<int> open_output(std::string const& path)
     int fd = ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK, 0666);
     struct stat found = {};
     int const error = errno;
-    // Some kernels answer a link with EACCES.
+    // Some kernels return EACCES for a link.
     bool const link_or_pipe = fd < 0 && (error == ELOOP || error == ENXIO || error == EACCES);
-    if (link_or_pipe) {  // of this user's, they are as wished: a link is followed, a pipe waits for who reads it
+    if (link_or_pipe) {  // allowed if they belong to this user: a link is followed, and a pipe waits for its reader
         if (::lstat(path.c_str(), &found) != 0) return fail_errno(error, path);
         if (auto status = check_owner(path, found); !status) return tl::unexpected(status.error());
         fd = ::open(path.c_str(), flags, 0666);
@@ -53,7 +53,7 @@ Result<int> open_output(std::string const& path)
         ::close(fd);
         return tl::unexpected(status.error());
     }
-    (void)::fcntl(fd, F_SETFL, O_WRONLY);  // waits from now on
+    (void)::fcntl(fd, F_SETFL, O_WRONLY);  // from now on, writes wait
     return fd;
 }
 

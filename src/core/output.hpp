@@ -1,4 +1,4 @@
-// Output: files that the tools write where a user wants them, and names that others chose, for a terminal.
+// Output: files that tools write at places that a user names, and the printing of names that others chose.
 #pragma once
 
 #include <span>
@@ -9,15 +9,16 @@
 
 namespace tapioca::core {
 
-/// Opens `path` for writing, and makes it if it is not there; nothing is cut off. In a directory where everybody may
-/// put things (sticky, as /tmp is), a link or a file of another user is refused, whatever the kernel's fs.protected_*
-/// settings are: it could lead to somebody's file, or show the content to somebody.
-/// @return a descriptor
+/// Opens `path` for writing, and creates it if necessary; does not truncate it. In a directory in which everybody may
+/// create files (sticky, such as /tmp), a link or a file of another user is refused, whatever the kernel's
+/// fs.protected_* settings are: it could lead to another file, or show the content to another user. @return a
+/// descriptor
 Result<int> open_output(std::string const& path);
-/// Replaces what is in `path` by `bytes`.
+/// Replaces the content of `path` by `bytes`.
 Status write_output(std::string const& path, std::span<std::byte const> bytes);
 
-/// `text` with control characters spelled out, as \x1b: a name may hold a newline, or what a terminal obeys.
+/// `text` with control characters escaped, as in \x1b, because a name may contain a newline or a terminal's control
+/// sequences.
 std::string printable(std::string_view text);
 
 }  // namespace tapioca::core

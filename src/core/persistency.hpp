@@ -1,4 +1,4 @@
-// How long what is in a tier lasts. Tiers have a persistency, and the settings, which do not know tiers, name one.
+// How long the content of a tier lasts. Tiers have a persistency, and settings, which do not know tiers, name one.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace tapioca::core {
 
 enum class Persistency { none, job, permanent };
 
-/// In settings and platform files, in the order of the enumeration.
+/// The names in settings and platform files, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 3> persistency_names = {"none", "job", "permanent"};
 
 constexpr std::string_view name(Persistency persistency)

@@ -17,8 +17,8 @@ namespace tapioca::core {
 struct Failure {
     Errc code = Errc::ok;
     int sys_errno = 0;
-    int rank = -1;     ///< filled in by the agreement
-    std::string text;  ///< what, where and what to do; the rank and the path are added later
+    int rank = -1;     ///< set by the agreement
+    std::string text;  ///< what failed, where, and what to do; the rank and the path are added later
 };
 
 template <class T>
@@ -53,11 +53,11 @@ using Status = Result<void>;
     return tl::unexpected<Failure>(Failure{errc_of(sys_errno), sys_errno, -1, what + ": " + std::strerror(sys_errno)});
 }
 
-/// A failure as bytes, for another rank to read. The rank is not part of it.
+/// Encodes a failure as bytes, for another rank. The rank is not included.
 std::vector<std::byte> pack(Failure const& failure);
 Failure unpack(std::span<std::byte const> bytes);
 
-/// Keeps the first failure: what happens after it is its consequence.
+/// Keeps the first failure, since later ones are its consequences.
 inline void keep_first(Status& kept, Status const& next)
 {
     if (kept && !next) kept = next;

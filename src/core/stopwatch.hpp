@@ -5,14 +5,14 @@
 
 namespace tapioca::core {
 
-/// Adds the seconds of its life to `total`.
+/// Adds the seconds for which it exists to `total`.
 class Stopwatch {
 public:
     explicit Stopwatch(double& total) : total_(total) {}
     Stopwatch(Stopwatch const&) = delete;
     Stopwatch& operator=(Stopwatch const&) = delete;
     ~Stopwatch() { total_ += seconds(); }
-    /// So far.
+    /// The seconds so far.
     [[nodiscard]] double seconds() const
     {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

@@ -1,4 +1,4 @@
-// The names of the strategies that place aggregators. What is behind a name is the planner's: plan/strategy.
+// The names of the strategies that place aggregators. The strategies themselves are in plan/strategy.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace tapioca::core {
 
-/// As strategies.inc has them.
+/// The names in strategies.inc.
 std::span<std::string_view const> strategy_names();
 
 inline constexpr std::string_view default_strategy = "CONTENTION_AWARE";

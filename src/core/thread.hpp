@@ -1,4 +1,4 @@
-// Threads of ours in somebody else's program.
+// Starts the library's own threads.
 #pragma once
 
 #include <csignal>
@@ -9,7 +9,8 @@
 
 namespace tapioca::core {
 
-/// A thread that blocks all signals, which are the program's. Throws std::system_error if the system has none left.
+/// Starts a thread that blocks all signals, since signals belong to the program. Throws std::system_error if the system
+/// cannot start one.
 template <class Body>
 std::thread start_thread(char const* name, Body body)
 {

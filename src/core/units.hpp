@@ -1,4 +1,4 @@
-// Byte counts as people write and read them, and the rounding that alignment needs.
+// Byte counts as users write and read them, and the rounding that alignment needs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr std::uint64_t KiB = 1024;
 inline constexpr std::uint64_t MiB = 1024 * KiB;
 inline constexpr std::uint64_t GiB = 1024 * MiB;
 
-/// "4096", "64K", "16M", "16MiB", "5g": powers of 1024. Nothing else; never overflows silently.
+/// Parses "4096", "64K", "16M", "16MiB", "5g": powers of 1024. Refuses anything else, and overflow.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 /// "4 KiB", "16 MiB", "1.5 GiB", "38 B".
@@ -26,13 +26,13 @@ constexpr std::int64_t align_up(std::int64_t value, std::int64_t unit)
 {
     return align_down(value + unit - 1, unit);
 }
-/// The product, or the largest number there is where it would be larger: too much in any case.
+/// The product, or UINT64_MAX if it would overflow.
 constexpr std::uint64_t multiply(std::uint64_t a, std::uint64_t b)
 {
     std::uint64_t product = 0;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
-/// Rounded up, without passing 2^63 on the way. `value` is not negative.
+/// The quotient rounded up, without overflow of intermediate results. `value` must not be negative.
 constexpr std::int64_t divide_up(std::int64_t value, std::int64_t unit)
 {
     return value / unit + (value % unit == 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-// Warnings: one line on stderr, for what a program should know and need not handle.
+// Warnings: one line on stderr, for what a program should know but need not handle.
 #pragma once
 
 #include <cstdio>

@@ -10,17 +10,17 @@ namespace tapioca::engine {
 
 namespace {
 
-/// Places in the tally: what the ranks say of a step as it begins.
+/// Places in the tally, which collects what the ranks announce as a step begins.
 enum TallyIndex : std::size_t { says_write, says_read, says_spoiled };
 
-/// What one node tells the others when a step was abandoned, in one number.
+/// The message, as one number, by which a node tells the others that a step was abandoned.
 std::uint64_t to_number(std::uint64_t agreements, Exchange::AbandonReason const& reason)
 {
     return (agreements & UINT32_MAX) | static_cast<std::uint64_t>(reason.code) << 32 |
            static_cast<std::uint64_t>(reason.rank + 1) << 40;
 }
 
-/// What a rank declares, and whether it has failed: as in agree().
+/// What a rank declares. `failed` identifies the lowest rank that failed, as in agree(); 0: none.
 struct RankDeclaration {
     pattern::Summary summary;
     std::int64_t failed;
@@ -68,10 +68,11 @@ core::Status Agreement::agree(core::Status const& local)
     return failed == 0 ? core::Status() : comm::spread(team_.all(), team_.size() - static_cast<int>(failed), local);
 }
 
-/// Waits for the agreement that was started. False if it will never come about.
+/// Waits for the agreement that was started. Returns false if it can no longer be reached.
 bool Agreement::come_to_agree()
 {
-    // One that all have come to comes about, even if a rank that already knows so has abandoned a step since.
+    // An agreement that all ranks have started will complete, even if a rank that has already seen its result has
+    // abandoned a step since.
     wait_until(wait_policy_, "the other ranks to arrive",
                [&] { return agreement_->done() || exchange_.abandoned_after(agreements_); });
     if (!agreement_->done()) return false;
@@ -91,7 +92,7 @@ core::Status Agreement::least(std::span<std::int64_t> values)
                                    }
                                });
     if (abandoned()) return exchange_.lost();
-    std::vector<std::int64_t> mirrored;  // the greatest of these belongs to the least of those
+    std::vector<std::int64_t> mirrored;  // the maximum of the complements is the complement of the minimum
     for (auto const value : values) mirrored.push_back(~value);
     agreement_->start_attended(team_.all(), std::move(mirrored), tag_agreed);
     if (!come_to_agree()) return exchange_.lost();
@@ -159,12 +160,13 @@ core::Status Agreement::sum(std::span<std::uint64_t> values)
 core::Result<std::string> Agreement::broadcast(std::string text)
 {
     if (several_nodes()) {
-        // Nobody can have abandoned a step before there was one.
+        // No step can have been abandoned before the first agreement.
         if (agreements_ > 0)
             if (auto const here = agree({}); !here) return tl::unexpected(here.error());
         return comm::broadcast(team_.all(), std::move(text));
     }
-    // In pieces that fit into the mail, until one is short: a thread that must not call MPI may be here.
+    // The text goes in pieces that fit into a mailbox; a short piece is the last. MPI is not used, because this may be
+    // a thread that must not call MPI.
     constexpr std::size_t most = Exchange::most_mail - 1;
     std::string all;
     for (bool more = true; more;) {
@@ -222,7 +224,8 @@ void Agreement::abandon(Exchange::AbandonReason const& reason)
             messages_.tell(nodes[node], tag_abandoned, to_number(agreements_, exchange_.reason()));
 }
 
-/// Lets MPI get on, and looks whether another node has abandoned a step. How many messages have moved so far.
+/// Lets MPI make progress and checks whether another node has abandoned a step. Returns how many messages have moved so
+/// far.
 std::uint64_t Agreement::poll()
 {
     if (auto const told = messages_.told(tag_abandoned))

@@ -1,5 +1,5 @@
 // Agreement: how all ranks of a communicator come to the same answer, in shared memory on one node and with MPI on
-// several; and how they learn that nobody must wait for anybody any more.
+// several nodes, and how they learn that a step was abandoned and no rank must wait any longer.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tapioca::engine {
 
 class Agreement {
 public:
-    /// What it is given must outlive this. `crowded` as in Patience.
+    /// The arguments must outlive this object. `crowded` as in WaitPolicy.
     Agreement(comm::Team const& team, Exchange& exchange, comm::MpiMessages& messages, bool crowded);
     Agreement(Agreement const&) = delete;
     Agreement& operator=(Agreement const&) = delete;
@@ -27,38 +27,39 @@ public:
 
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(core::Status const& local);
-    /// The least of every rank's values, each by itself. Collective; fails only if a step was abandoned.
+    /// Replaces each value by the least of all ranks' values. Collective; fails only if a step was abandoned.
     core::Status least(std::span<std::int64_t> values);
-    /// The sum over all ranks, or the failure of the lowest rank that has one. Collective.
+    /// The sum over all ranks, or the failure of the lowest rank that failed. Collective.
     [[nodiscard]] core::Result<pattern::Summary> sum(pattern::Summary const& mine, core::Status const& local);
-    /// The sums over all ranks, each by itself. Collective; fails only if a step was abandoned.
+    /// Replaces each value by its sum over all ranks. Collective; fails only if a step was abandoned.
     core::Status sum(std::span<std::uint64_t> values);
-    /// `text` of rank 0 on every rank. Collective.
+    /// Returns rank 0's `text` on every rank. Collective.
     [[nodiscard]] core::Result<std::string> broadcast(std::string text);
-    /// Waits for all ranks where that can be done more gently than inside MPI. Collective.
+    /// Waits for all ranks, but only on one node, where this takes less CPU time than waiting inside MPI. Collective.
     void meet();
 
-    // The beginning of a step: what every rank says of it, and what all said.
+    // The beginning of a step: what this rank announces, and what all ranks have announced.
     using Announcement = Exchange::Announcement;
     /// Collective, but waits for nobody.
     void announce(std::uint64_t step, Announcement mine, bool spoiled);
-    /// What all ranks know that all of them announce, none of which is spoiled. Local.
+    /// Records an announcement that all ranks are known to make, without bad input on any of them. Local.
     void take_as_announced(std::uint64_t step, Announcement all);
-    /// What somebody announced, once that is known; none if nobody moves anything.
+    /// The direction that some rank announced, once it is known; none if no rank moves any data.
     [[nodiscard]] Announcement announced(std::uint64_t step);
-    /// Waits until all have begun the step; in the end every rank must.
+    /// Waits until all ranks have begun the step. Every rank must begin it eventually.
     void all_began();
-    /// On several nodes: true when all have; and, then, if some rank's input is bad.
+    /// On several nodes: true when all ranks have begun the step. From then on, spoiled() says whether some rank's
+    /// input is bad.
     [[nodiscard]] bool have_begun() { return tally_->done(); }
     [[nodiscard]] bool spoiled() const;
 
-    /// Ends all waiting, for good. Local: other nodes find a message when they next look.
+    /// Ends all waiting permanently. Local: other nodes find a message when they next look.
     void abandon(Exchange::AbandonReason const& reason);
     [[nodiscard]] bool abandoned() const { return exchange_.abandoned(); }
-    /// Why, as all ranks say it.
+    /// The reason, as an error that is the same on all ranks.
     [[nodiscard]] core::Status lost() const { return exchange_.lost(); }
     [[nodiscard]] Exchange::AbandonReason reason() const { return exchange_.reason(); }
-    /// MPI may still write to what is under way: it is never given back.
+    /// Keeps the memory of operations that are under way for ever, because MPI may still write to it.
     void leave();
 
 private:
@@ -74,7 +75,7 @@ private:
     // on several nodes
     std::unique_ptr<comm::Reduction> tally_ = std::make_unique<comm::Reduction>();
     std::unique_ptr<comm::Reduction> agreement_ = std::make_unique<comm::Reduction>();
-    std::uint64_t agreements_ = 0;  ///< that this rank has been through
+    std::uint64_t agreements_ = 0;  ///< number of agreements that this rank has completed
 };
 
 }  // namespace tapioca::engine

@@ -10,7 +10,7 @@ namespace tapioca::engine {
 
 class Arrivals final : public Inbox {
 public:
-    /// For the aggregator of `partition`. Both must outlive this.
+    /// For the aggregator of `partition`. The arguments must outlive this object.
     Arrivals(Context const& context, std::size_t partition, Drainer& drainer);
     void unload_round(std::int64_t round) override;
 
@@ -31,7 +31,7 @@ private:
 
     Drainer& drainer_;
     std::vector<Stray> strays_;
-    std::size_t strays_due_ = 0;  ///< announced and not yet here
+    std::size_t strays_due_ = 0;  ///< announced, but not yet received
 };
 
 }  // namespace tapioca::engine

@@ -1,4 +1,5 @@
-// Waiting for another rank: poll, then yield, then sleep, so that more ranks than cores still get on.
+// Waiting for another rank: poll, then yield, then sleep, so that all ranks make progress even if there are more ranks
+// than cores.
 #pragma once
 
 #include <algorithm>
@@ -16,27 +17,30 @@
 
 namespace tapioca::engine {
 
-/// How to wait. Shared by all waits of a communicator.
+/// How to wait. All waits of a communicator share one policy.
 struct WaitPolicy {
-    bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited from running
-    /// Lets MPI get on: its messages move only while it is called. A number that changes whenever one has moved.
+    bool crowded =
+        false;  ///< there are more ranks than cores, so polling would only keep the awaited rank from running
+    /// Lets MPI make progress, since its messages move only inside MPI calls. Returns a number that changes whenever a
+    /// message has moved.
     std::function<std::uint64_t()> poll;
-    /// The same where ranks meet in shared memory: whom this rank waits for may itself wait for one of its messages.
+    /// Lets MPI make progress where ranks meet in shared memory: the awaited rank may itself wait for a message of this
+    /// rank.
     std::function<void()> nudge;
-    /// A number that changes whenever some rank of the node gets on: a time-out counts from its last change.
+    /// A number that changes whenever some rank of the node makes progress. A time-out counts from its last change.
     std::function<std::uint64_t()> activity;
 };
 
 class Backoff {
 public:
-    /// `slow`: what is waited for takes milliseconds, such as a file system behind a network, whose own processes may
-    /// need this core.
+    /// `slow`: the awaited event takes milliseconds. For example, it depends on a file system behind a network, whose
+    /// own processes may need this core.
     explicit Backoff(bool crowded, bool slow = false)
         : turn_(crowded ? polls + yields - crowded_yields : 0), longest_nap_(slow ? 1'000'000 : 100'000)
     {
     }
 
-    /// For a thread that must not take a core from whoever computes: it sleeps from the first.
+    /// For a thread that must not take a core from one that computes: it sleeps from the start.
     static Backoff asleep()
     {
         Backoff backoff(true, true);
@@ -59,7 +63,7 @@ public:
         if (turn_ < last) ++turn_;
     }
     [[nodiscard]] bool sleeping() const { return turn_ >= polls + yields; }
-    /// Now and then while it yields, always when it sleeps.
+    /// True now and then while yielding, and always while sleeping.
     [[nodiscard]] bool may_nudge() const { return sleeping() || (turn_ >= polls && turn_ % 16 == 0); }
 
 private:
@@ -70,8 +74,8 @@ private:
 #endif
     }
 
-    // About 20 us of polling, then about a millisecond of polling and yielding in turn: a core that sleeps is slow
-    // to wake, above all in a virtual machine, but the awaited rank may be waiting for this very core.
+    // About 20 us of polling, then about a millisecond of alternating polling and yielding. A core that sleeps is slow
+    // to wake, especially in a virtual machine, but the awaited rank may need this very core.
     static constexpr int polls = 500;
     static constexpr int yields = 600;
     static constexpr int crowded_yields = 40;
@@ -80,11 +84,11 @@ private:
     long longest_nap_;
 };
 
-/// Returns when `ready()`. Whoever sleeps here is seen by the watchdog, except while `ready()` is at work itself.
+/// Returns when `ready()` is true. The watchdog counts the time spent here, except while `ready()` itself is working.
 template <class Ready>
 void wait_until(WaitPolicy const& wait_policy, char const* what, Ready ready)
 {
-    constexpr unsigned naps_between_looks = 32;  // looking at all ranks' counters takes longer than at one
+    constexpr unsigned naps_between_looks = 32;  // reading the counters of all ranks takes longer than reading one
     bool const between_nodes = static_cast<bool>(wait_policy.poll);
     auto backoff = comm::Background::now() ? Backoff::asleep() : Backoff(wait_policy.crowded, between_nodes);
     std::optional<comm::Waiting> waiting;
@@ -92,7 +96,7 @@ void wait_until(WaitPolicy const& wait_policy, char const* what, Ready ready)
     std::uint64_t moved = 0;
     unsigned naps = 0;
     while (!ready()) {
-        // As long as messages come, more are near.
+        // While messages arrive, more are likely to follow soon.
         if (between_nodes) {
             auto const now = wait_policy.poll();
             if (std::exchange(moved, now) != now) {

@@ -26,7 +26,7 @@ BufferLayout::BufferLayout(plan::Route const& route, int node)
     auto const nodes = std::max<std::size_t>(1, network.slot_bytes.size());
     std::vector<std::vector<std::uint64_t>> used(areas, std::vector<std::uint64_t>(nodes, 0));
     std::vector<std::uint64_t> maps(nodes, 0);
-    auto const take = [](std::uint64_t& end, std::uint64_t bytes) {  // all there is where it would be more
+    auto const take = [](std::uint64_t& end, std::uint64_t bytes) {  // saturates on overflow
         auto const at = end;
         end = bytes > UINT64_MAX - end ? UINT64_MAX : end + bytes;
         return at;

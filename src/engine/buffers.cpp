@@ -27,8 +27,8 @@ core::Status Buffers::make(BufferLayout const& buffer_layout, DiscoveredMachine&
     if (status) status = grow(buffer_layout.lanes(), tickets);
     for (std::size_t tier = 0; tier < buffer_layout.tiers().size() && status; ++tier)
         status = grow(around.tiers[tier], buffer_layout.tiers()[tier]);
-    if (several_nodes()) status = agreement_.agree(status);     // else all ranks have the answer already
-    if (!status && !agreement_.abandoned()) give_back(around);  // all of it, so that all nodes have the same
+    if (several_nodes()) status = agreement_.agree(status);     // otherwise all ranks have the same answer already
+    if (!status && !agreement_.abandoned()) give_back(around);  // release everything, so that all nodes have the same
     return status;
 }
 
@@ -65,7 +65,7 @@ core::Status Buffers::make_window()
     return core::fail(Errc::unsupported, no_windows_);
 }
 
-/// A communicator of one node already shares memory, and needs no MPI.
+/// On one node, the ranks already share memory and need no MPI.
 Circle Buffers::circle() const
 {
     if (several_nodes()) return circle_of(team_.node());
@@ -82,8 +82,9 @@ core::Status Buffers::grow(machine::TierMapping& mapping, std::uint64_t bytes)
 
 core::Status Buffers::replace(machine::TierMapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
 {
-    if (std::exchange(mapping, machine::TierMapping()).bytes() > 0)  // nobody uses it between steps;
-        (void)circle().agree({});  // given back by every rank first, so that both need not fit
+    if (std::exchange(mapping, machine::TierMapping()).bytes() > 0)  // nobody uses the old memory between steps;
+        (void)circle().agree(
+            {});  // every rank releases it first, so that the old and the new memory need not fit at once
     auto larger =
         map_on_node(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
     if (!larger) return tl::unexpected(larger.error());

@@ -1,5 +1,6 @@
-// Carrier: how a step crosses nodes. It goes between those who fill or take and those who drain or load, and is all
-// that differs between transports: to add one, derive a class, and add a line to make_carrier() and a plan::Transport.
+// Carrier: moves a step's data between nodes. It connects fillers and takers with drainers and loaders, and contains
+// everything that differs between transports. To add a transport, derive a class, and add a line to make_carrier() and
+// a plan::Transport.
 #pragma once
 
 #include <memory>
@@ -18,27 +19,28 @@ class Carrier {
 public:
     Carrier(Carrier const&) = delete;
     Carrier& operator=(Carrier const&) = delete;
-    /// Forgets what is under way, if the step did not come to its end.
+    /// Drops operations that are still under way if the step was not completed.
     virtual ~Carrier();
 
-    /// Where the ranks of the node put what is to be carried.
+    /// Where the ranks of the node put what the carrier is to send.
     [[nodiscard]] Outbox& outbox() { return outbox_; }
 
-    /// Goes on with a write: lets `filler` fill, brings what is complete to the drainers of other nodes, and takes in
-    /// what they bring; if `helping`, lets `drainer` drain where it would otherwise wait. True when this rank has no
-    /// more to fill or to carry.
+    /// Advances a write: lets `filler` fill, sends complete rounds to the drainers of other nodes, and receives their
+    /// data. If `helping`, lets `drainer` drain instead of waiting. Returns true when this rank has nothing more to
+    /// fill or to send.
     virtual bool write(Filler& filler, Drainer& drainer, bool helping) = 0;
-    /// The last of a write, while this rank waits for its drainer.
+    /// Serves messages at the end of a write, while this rank waits for its drainer.
     virtual void serve(Drainer& drainer) = 0;
-    /// Goes on with a read: lets `taker` ask and take, brings requests to the loaders of other nodes and their replies
-    /// back; if `helping`, lets `loader` load where it would otherwise wait. True when this rank has no more to take,
-    /// to load or to carry.
+    /// Advances a read: lets `taker` ask and take, sends requests to the loaders of other nodes and receives their
+    /// replies. If `helping`, lets `loader` load instead of waiting. Returns true when this rank has nothing more to
+    /// take, to load or to send.
     virtual bool read(Taker& taker, Loader& loader, bool helping) = 0;
-    /// Whether a loader may load a round at any time, and on the worker.
+    /// Whether a loader may load a round at any time, also on the I/O thread.
     [[nodiscard]] virtual bool reads_ahead() const = 0;
 
 protected:
-    /// `can_put` as for Outbox. `inbox` is null on ranks that do not aggregate. Both must outlive this.
+    /// `can_put` as for Outbox. `inbox` is null on ranks that do not aggregate. `context` and `inbox` must outlive this
+    /// object.
     Carrier(Context const& context, Inbox* inbox, bool can_put);
 
     Context const& context_;
@@ -46,7 +48,7 @@ protected:
     Inbox* inbox_;
 };
 
-/// The one that the route asks for.
+/// The carrier for the route's transport.
 std::unique_ptr<Carrier> make_carrier(Context const& context, Inbox* inbox);
 /// With messages.
 std::unique_ptr<Carrier> make_p2p(Context const& context, Inbox* inbox);

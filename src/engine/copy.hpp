@@ -1,4 +1,4 @@
-// Copies between a buffer and its places in a round or in a message.
+// Copies between a buffer and the positions of its pieces in a round or in a message.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tapioca::engine {
 
-/// `round` is the place of file offset `origin`, in the run's own offsets.
+/// `round` is where file offset `origin` is stored, in the run's own offsets.
 inline void copy_in(std::byte* round, std::int64_t origin, pattern::PieceRun const& run, std::byte const* data)
 {
     core::copy_pieces(round + (run.offset - origin), data + run.buffer, run.length, run.count, run.stride,
@@ -21,7 +21,7 @@ inline void copy_out(std::byte const* round, std::int64_t origin, pattern::Piece
                       run.stride);
 }
 
-/// The run's bytes side by side, from `to` on. Returns where they end.
+/// Packs the run's bytes from `to` on. Returns the end of the packed bytes.
 inline std::byte* gather(std::byte* to, pattern::PieceRun const& run, std::byte const* data)
 {
     auto const bytes = run.length * run.count;
@@ -32,7 +32,7 @@ inline std::byte* gather(std::byte* to, pattern::PieceRun const& run, std::byte 
     return to + bytes;
 }
 
-/// The reverse: the run's bytes, which lie side by side from `from` on, to their places in the buffer.
+/// The reverse: copies the run's bytes, which are packed from `from` on, to their places in the buffer.
 inline std::byte const* scatter(std::byte const* from, pattern::PieceRun const& run, std::byte* data)
 {
     auto const bytes = run.length * run.count;

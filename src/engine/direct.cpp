@@ -1,6 +1,6 @@
-// Direct access: the rank reads or writes its own pieces, those that touch in the file in one call. Small pieces that
-// lie apart in memory go through a buffer that stays in the cache: a system call takes longer for each piece than a
-// copy.
+// Direct access: each rank reads or writes its own pieces. Pieces that are adjacent in the file are moved in one call.
+// Small pieces that lie apart in memory are copied through a buffer that stays in the cache, because a system call
+// takes longer for each piece than a copy.
 #include <algorithm>
 #include <atomic>
 #include <climits>

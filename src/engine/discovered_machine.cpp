@@ -17,15 +17,15 @@ namespace tapioca::engine {
 
 namespace {
 
-/// What the first rank of a node tells of it, as lines of text: its name, its Slurm address, then a tier each.
+/// What the first rank of a node reports, as lines of text: its host name, its Slurm address, then one line per tier.
 struct Node {
     std::string host;
     std::string address;
     std::vector<machine::TierTraits> tiers;
-    std::string slurm_topology;  ///< of rank 0's node, where it may be wanted
+    std::string slurm_topology;  ///< of rank 0's node, if it may be needed
 };
 
-// How what a node tells begins.
+// First character of a report that is not a failure.
 constexpr char found_here = '+';
 constexpr char failed_here = '-';
 
@@ -63,7 +63,7 @@ Node unpack(std::string const& text)
         };
         auto const figure = [&] {
             auto const digits = next();
-            double value = 0;  // not strtod, which reads it as the program's locale would have it
+            double value = 0;  // not strtod, which depends on the program's locale
             std::from_chars(digits.data(), digits.data() + digits.size(), value);
             return machine::Figure{value, static_cast<machine::Origin>(std::atoi(next().c_str()))};
         };
@@ -87,8 +87,8 @@ machine::TierTraits* named(std::vector<machine::TierTraits>& tiers, std::string 
     return at == tiers.end() ? nullptr : &*at;
 }
 
-/// The tiers of this node: the platform file's figures beat what was found, as far as the node has the tier; of the two
-/// capacities the smaller counts.
+/// The tiers of this node. If the node has a tier, the platform file's figures replace those that were found, except
+/// that the smaller of the two capacities counts.
 std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> const& described)
 {
     auto found = machine::find_tiers();
@@ -118,7 +118,7 @@ core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, 
     auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
     Node node{core::host_name(), address ? address : "", tiers_here(described), {}};
     if (!wish.empty() && !named(node.tiers, wish)) {
-        for (auto const& tier : described)  // that the node lacks
+        for (auto const& tier : described)  // tiers that the node lacks
             if (tier.name == wish)
                 if (auto const made = machine::make_tier(tier); !made) return tl::unexpected(made.error());
         auto tier = machine::choose_tier(wish, node.tiers);
@@ -136,7 +136,7 @@ std::string slurm_topology()
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Rank 0's file on all ranks: the text, or the failure of reading it.
+/// Distributes rank 0's platform file to all ranks: the text, or the failure to read it.
 core::Result<machine::PlatformText> spread(comm::Team const& team, std::string const& name)
 {
     core::Result<machine::PlatformText> file;
@@ -148,7 +148,7 @@ core::Result<machine::PlatformText> spread(comm::Team const& team, std::string c
     return file;
 }
 
-/// What the first rank of each node finds there, on all ranks; or the failure of one. Collective.
+/// On all ranks: what the first rank of each node finds there, or the failure of one of them. Collective.
 core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine::Machine const& machine,
                                                 std::string const& wish)
 {
@@ -176,8 +176,8 @@ core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine:
     return nodes;
 }
 
-/// The machine's node of each of the team's; of a machine that nobody described, what the hosts' names and Slurm tell.
-/// Collective.
+/// The machine's node for each of the team's nodes. For a machine that is not described, it follows from the host names
+/// and from Slurm. Collective.
 core::Result<std::vector<int>> locate(comm::Team const& team, std::vector<Node> const& nodes, machine::Machine& machine)
 {
     bool const pretended = team.ranks_per_node() > 0;
@@ -210,8 +210,8 @@ std::vector<std::vector<std::uint64_t>> free_bytes(std::vector<Node>& nodes, mac
         }
         result.push_back(std::move(free));
     }
-    // Ordinary memory is allocated in the same size on all nodes, of which several may be pretended on one machine.
-    // By what all ranks know alike: they must come to the same plan.
+    // Ordinary memory is allocated in the same size on all nodes, and several pretended nodes may be on one machine.
+    // Only what all ranks know is used, because they must come to the same plan.
     std::map<std::string, std::uint64_t> nodes_of;
     for (auto const& node : nodes) ++nodes_of[node.host];
     std::uint64_t per_machine = 1;

@@ -71,7 +71,7 @@ void Drainer::take_in(std::int64_t round, wire::Runs runs, std::byte const* data
         .fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
 }
 
-/// On the worker.
+/// Runs on the I/O thread.
 void Drainer::drain_all()
 {
     bool const slow = context_.networked();
@@ -85,7 +85,7 @@ void Drainer::drain_all()
     }
 }
 
-/// Writes the next round if all ranks have filled it and no other thread is at it. True if it did.
+/// Writes the next round if all ranks have filled it and no other thread is writing. Returns true if it wrote one.
 bool Drainer::drain_ready()
 {
     if (end_ == 0 || busy_.exchange(true, std::memory_order_acquire)) return false;
@@ -95,7 +95,8 @@ bool Drainer::drain_ready()
     if (any) {
         drain_round(static_cast<std::int64_t>(done_ - context_.ticket(own_, 0)));
         ++done_;
-        // A rank that has data further on than there are buffers waits for one: nobody filled what lies between.
+        // A rank that has data further ahead than the buffers reach waits for a buffer; so nobody filled the rounds in
+        // between.
         auto const window = done_ - 1 + static_cast<std::uint64_t>(context_.route->buffers);
         if (ready > window && untouched(done_, window)) done_ = ready;
         context_.exchange->emptied(own_).store(done_, std::memory_order_release);
@@ -147,11 +148,13 @@ void Drainer::write(std::int64_t round, target::Target::Stretch const& stretch)
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-/// Stores many small stretches through a mapping of the file instead of a call for each. False if that cannot be.
+/// Stores many small stretches through a mapping of the file instead of with a call for each. Returns false if this is
+/// not possible.
 bool Drainer::patch(std::int64_t round)
 {
     constexpr std::int64_t few = 32;
-    constexpr std::int64_t far_apart = 512;  // bytes: with fewer to a page, faults cost more than calls
+    constexpr std::int64_t far_apart =
+        512;  // in bytes; with fewer stretches per page, page faults cost more than calls
     auto const count = static_cast<std::int64_t>(stretches_.size());
     if (!context_.route->patch || count < few) return false;
     auto const first = stretches_.front().begin;
@@ -166,7 +169,7 @@ bool Drainer::patch(std::int64_t round)
     return true;
 }
 
-/// Room for the whole partition before its first round, then for each round.
+/// Reserves room for the whole partition before its first round, and populates each round if the target asks for it.
 void Drainer::reserve(std::int64_t begin, std::int64_t end)
 {
     if (context_.route->reserve == machine::Reserve::nothing) return;

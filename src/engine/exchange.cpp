@@ -16,13 +16,13 @@ constexpr std::size_t to_line(std::size_t bytes)
     return (bytes + cache_line - 1) / cache_line * cache_line;
 }
 
-/// Counters of one rank, one per partition, on cache lines of its own.
+/// Bytes of the counters of one rank, one per partition, on separate cache lines.
 std::size_t row_of(std::size_t lanes)
 {
     return to_line(lanes * sizeof(Counter)) / sizeof(Counter);
 }
 
-// A lane: how far it is, on a line of its own; how many bytes each buffer has; the slots.
+// A lane consists of its progress, on a cache line of its own, the number of bytes in each buffer, and the slots.
 std::size_t buffer_bytes_at()
 {
     return cache_line;
@@ -49,13 +49,13 @@ void raise(Counter& counter, std::uint64_t ticket)
 struct alignas(cache_line) Exchange::Header {
     alignas(cache_line) Counter claimed;
     alignas(cache_line) Counter spoiled;  ///< number of the last spoiled step, plus one
-    Counter abandoned;                    ///< 0: not; else the fewest agreements of those who have, plus one
-    Counter reason;                       ///< 0: none; else code, file, and rank plus one
+    Counter abandoned;  ///< 0: not abandoned; otherwise one more than the fewest agreements of the ranks that abandoned
+    Counter reason;     ///< 0: none; otherwise code, file, and rank plus one
 };
 
 struct alignas(cache_line) Exchange::RankCell {
     alignas(cache_line) Counter arrived;
-    std::uint64_t mail_bytes[2];  ///< of two posts in turn: nobody is two ahead of anybody
+    std::uint64_t mail_bytes[2];  ///< of two alternating posts: no rank can be two posts ahead of another
     Counter announced;            ///< step * 4 + direction
     alignas(cache_line) Counter consumed;
     Counter beats;
@@ -76,7 +76,7 @@ std::size_t Exchange::lane_bytes(int ranks, Lanes const& lanes)
 
 Exchange::Exchange(std::byte* memory, int ranks, int rank) : ranks_(ranks), rank_(rank)
 {
-    // Zeroed memory is a valid state of all of these: lock-free atomics and plain integers.
+    // Zeroed memory is a valid state for all of these: they are lock-free atomics and plain integers.
     auto const n = static_cast<std::size_t>(ranks);
     auto const take = [&memory](std::size_t bytes) { return std::exchange(memory, memory + bytes); };
     header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
@@ -297,7 +297,7 @@ std::span<std::byte const> Exchange::mail_of(int rank) const
 
 core::Status Exchange::agree(core::Status const& local, WaitPolicy const& wait_policy)
 {
-    std::vector<std::byte> mail;  // empty: all is well
+    std::vector<std::byte> mail;  // empty: no failure
     if (!local) mail = core::pack(local.error());
     core::Status verdict;
     auto const shared = share(mail, wait_policy, [&](int rank, std::span<std::byte const> bytes) {

@@ -26,8 +26,8 @@ std::span<pattern::LayoutCursor> Filler::cursors(std::size_t partition)
     return {cursors_.data() + partition * context_.tracks.size(), context_.tracks.size()};
 }
 
-/// The partition whose round is due first; among equals each node begins with another one, so that they do not all
-/// send to the same aggregator.
+/// The partition whose round is due first. Among equals, each node begins with a different one, so that the nodes do
+/// not all send to the same aggregator.
 std::size_t Filler::soonest() const
 {
     auto const middle = next_.begin() + static_cast<std::ptrdiff_t>(first_);
@@ -47,7 +47,7 @@ bool Filler::fill_next()
     return true;
 }
 
-/// Finds the next round with data of this rank and says that all before it are filled.
+/// Finds the next round in which this rank has data, and marks all rounds before it as filled.
 void Filler::publish(std::size_t partition)
 {
     next_[partition] = context_.next_round(partition, cursors(partition));

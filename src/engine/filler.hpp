@@ -12,18 +12,18 @@ namespace tapioca::engine {
 
 class Filler {
 public:
-    /// `outbox` takes what is for other nodes; null on one node. Both must outlive this.
+    /// `outbox` takes the data for other nodes; it is null on one node. The arguments must outlive this object.
     Filler(Context const& context, Outbox* outbox);
     Filler(Filler const&) = delete;
     Filler& operator=(Filler const&) = delete;
 
     /// True when this rank has nothing more to fill.
     [[nodiscard]] bool done() const { return unfinished_ == 0; }
-    /// The round of a partition that this rank has data in next, or no_round.
+    /// The next round of a partition in which this rank has data, or no_round.
     [[nodiscard]] std::int64_t next(std::size_t partition) const { return next_[partition]; }
-    /// Fills the round that is due first, if there is room for it. True if it did.
+    /// Fills the round that is due first, if there is room for it. Returns true if it filled one.
     bool fill_next();
-    /// Fills the next round of a partition, for which there is room.
+    /// Fills the next round of a partition. There must be room for it.
     void fill(std::size_t partition);
     /// Seconds spent so far.
     [[nodiscard]] double copying() const { return copying_; }
@@ -39,9 +39,9 @@ private:
     Outbox* outbox_;
     std::size_t first_;                           ///< partition to begin with
     std::vector<pattern::LayoutCursor> cursors_;  ///< partition by partition, one per track
-    std::vector<std::int64_t> next_;              ///< per partition: the round where this rank has data next
+    std::vector<std::int64_t> next_;              ///< per partition: the next round in which this rank has data
     std::size_t unfinished_ = 0;                  ///< partitions that have such a round
-    std::vector<pattern::PieceRun> runs_;         ///< that are being packed
+    std::vector<pattern::PieceRun> runs_;         ///< runs that are being packed
     double copying_ = 0;
 };
 

@@ -24,7 +24,7 @@ Inbox::Inbox(Context const& context, std::size_t partition, std::size_t landing_
 
 void Inbox::expect()
 {
-    for (auto& feeder : feeders_)  // they move no more
+    for (auto& feeder : feeders_)  // feeders_ is not resized any more
         for (std::size_t place = 0; place < landing_places_; ++place) expect(feeder, place);
 }
 
@@ -36,7 +36,7 @@ void Inbox::expect(Feeder& feeder, std::size_t place)
         feeder.landings[place].number = -1;
         if (place != feeder.next || feeder.state != Feeder::FeederState::waiting) return;
         look(feeder, feeder.landings[place]);
-        note_ready();  // at once: a loader may load while the main thread copies
+        note_ready();  // at once, because a loader may load while the main thread copies
     });
 }
 

@@ -39,7 +39,7 @@ void Loader::note_wanted(std::int64_t round, bool sure)
     if (sure) sure_.store(true, std::memory_order_release);
 }
 
-/// Loads the next round that somebody wants, if its buffer is free and no other thread is at it.
+/// Loads the next round that some rank wants, if its buffer is free and no other thread is loading.
 bool Loader::load_ready()
 {
     if (end_ == 0 || busy_.exchange(true, std::memory_order_acquire)) return false;
@@ -55,7 +55,7 @@ bool Loader::load_ready()
         any = true;
     } else if (context_.every_byte &&
                loaded < std::min(last, wanted + static_cast<std::uint64_t>(context_.route->buffers))) {
-        load(static_cast<std::int64_t>(loaded - first));  // all of it will be wanted
+        load(static_cast<std::int64_t>(loaded - first));  // all of the round will be wanted
         any = true;
     }
     busy_.store(false, std::memory_order_release);
@@ -68,7 +68,7 @@ void Loader::load(std::int64_t round)
     auto const from = context_.begin(own_, round);
     auto const bytes = static_cast<std::size_t>(context_.end(own_, round) - from);
     auto* const to = context_.buffer(own_, round) + (from - context_.origin(own_, round));
-    core::Result<std::uint64_t> got = 0;  // whoever could not open the file hands out nothing
+    core::Result<std::uint64_t> got = 0;  // a rank that could not open the file provides no bytes
     if (context_.target) got = context_.target->read(context_.base + from, std::span(to, bytes));
     if (!got) core::keep_first(status_, tl::unexpected(got.error()));
     context_.exchange->valid_bytes(own_, context_.buffer_of(round)).store(got.value_or(0), std::memory_order_relaxed);
@@ -83,7 +83,7 @@ void Loader::pass(std::int64_t round)
     context_.exchange->present(own_).store(context_.ticket(own_, round) + 1, std::memory_order_release);
 }
 
-/// On the worker.
+/// Runs on the I/O thread.
 void Loader::load_all()
 {
     Backoff backoff(true);
@@ -102,7 +102,7 @@ void Loader::fill_reply(std::int64_t round, std::span<std::byte const> requests,
     std::memcpy(reply.data(), &valid, sizeof valid);
     while (!requests.empty()) {
         auto const entry = wire::take_entry(requests);
-        if (entry.heading.data_bytes == 0) continue;  // its reply found no room
+        if (entry.heading.data_bytes == 0) continue;  // there was no room for its reply
         wire::Runs runs(entry.runs);
         auto* const to = reply.data() + sizeof valid + entry.heading.data_at;
         for (pattern::PieceRun run; runs.next(run);) copy_out(context_.buffer(own_, round), 0, run, to);

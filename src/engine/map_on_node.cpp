@@ -16,7 +16,7 @@ core::Result<machine::TierMapping> map_on_node(Circle const& node, machine::Tier
     bool const first = node.first;
     core::Result<machine::TierMapping> mapping;
     if (first) mapping = tier.create(bytes, pages);
-    // The file and, as others may be able to swap names, its number.
+    // The name of the file and its inode number, because others may be able to swap names.
     auto const told =
         node.broadcast(mapping && bytes > 0 ? std::to_string(mapping->inode()) + " " + mapping->name() : std::string());
     if (!first && !told.empty()) {

@@ -1,4 +1,4 @@
-// Memory of a tier that all ranks of a node map.
+// map_on_node: maps memory of a tier on all ranks of a node.
 #pragma once
 
 #include <mpi.h>
@@ -13,17 +13,17 @@
 
 namespace tapioca::engine {
 
-/// How the ranks of a node talk about memory that they do not share yet.
+/// How the ranks of a node communicate before they share memory.
 struct Circle {
-    bool first;                                                ///< this is the one whose texts are broadcast
-    std::function<std::string(std::string const&)> broadcast;  ///< its text; collective
-    std::function<core::Status(core::Status const&)> agree;    ///< the same status on all; collective
+    bool first;                                                ///< this rank's texts are broadcast
+    std::function<std::string(std::string const&)> broadcast;  ///< returns the first rank's text; collective
+    std::function<core::Status(core::Status const&)> agree;    ///< returns the same status on all ranks; collective
 };
-/// With MPI, over `node`.
+/// A circle that uses MPI on `node`.
 Circle circle_of(MPI_Comm node);
 
-/// `bytes` zeroed bytes, with `pages` as Tier::create() has them. Collective over the circle, whose ranks share memory;
-/// the same answer on all of them. The file behind it has a name only until all have mapped it.
+/// Maps `bytes` zeroed bytes; `pages` as for Tier::create(). Collective over the circle, whose ranks share memory; the
+/// same result on all of them. The file behind the memory has a name only until all ranks have mapped it.
 core::Result<machine::TierMapping> map_on_node(Circle const& node, machine::Tier const& tier, std::uint64_t bytes,
                                                machine::Pages pages = machine::Pages::now);
 inline core::Result<machine::TierMapping> map_on_node(MPI_Comm node, machine::Tier const& tier, std::uint64_t bytes,

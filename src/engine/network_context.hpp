@@ -1,4 +1,4 @@
-// NetworkContext: what a run needs to cross nodes. There is none on one node.
+// NetworkContext: what a run needs for communication between nodes. It does not exist on one node.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,19 @@ struct NetworkContext {
     comm::Messages* messages = nullptr;
     comm::Window* window = nullptr;  ///< over the node's buffers; open for one-sided transport only
     int node = 0;
-    std::function<bool()> all_began;  ///< every rank has begun the step; lets MPI get on
-    std::function<bool()> spoiled;    ///< and some rank's input is bad; known once all have begun
+    std::function<bool()> all_began;  ///< true when every rank has begun the step; lets MPI make progress
+    std::function<bool()> spoiled;    ///< true if some rank's input is bad; known once all ranks have begun
 };
 
-/// Tags: one for each kind of message, which arrive in the order of their rounds.
+/// One tag for each kind of message. Messages with the same tag arrive in the order of their rounds.
 enum Tag : int {
-    tag_gathered = 1,   ///< a node's part of a round, or its requests
-    tag_apart = 2,      ///< large data straight from the rank that has it
-    tag_stray = 3,      ///< an entry that did not fit into its node's slot
-    tag_reply = 4,      ///< what was asked for
-    tag_abandoned = 5,  ///< a step was destroyed before its end: the agreements its rank has been through
-    tag_agreed = 32,    ///< and those that follow: what ranks agree on
+    tag_gathered = 1,  ///< a node's part of a round, or its requests
+    tag_apart = 2,     ///< large data, straight from the rank that has it
+    tag_stray = 3,     ///< an entry that did not fit into its node's slot
+    tag_reply = 4,     ///< the data that was asked for
+    tag_abandoned =
+        5,  ///< a step was destroyed before its end; contains the number of agreements that its rank has completed
+    tag_agreed = 32,  ///< this tag and those after it: agreements
 };
 
 }  // namespace tapioca::engine

@@ -11,7 +11,7 @@ namespace tapioca::engine {
 
 namespace {
 
-/// From here on a message of its own costs less than the copy that gathers.
+/// From this size on, a separate message costs less than the copy into the slot.
 constexpr std::size_t large_bytes = 256 * core::KiB;
 
 std::size_t bytes_of(std::span<pattern::PieceRun const> runs)
@@ -21,7 +21,7 @@ std::size_t bytes_of(std::span<pattern::PieceRun const> runs)
     return static_cast<std::size_t>(bytes);
 }
 
-/// One stretch of memory from the first run's first byte on.
+/// True if the runs are one contiguous stretch of memory, beginning with the first run's first byte.
 bool contiguous(std::span<pattern::PieceRun const> runs)
 {
     auto next = runs[0].buffer;
@@ -82,7 +82,7 @@ std::span<std::byte> Outbox::message(std::size_t partition, std::int64_t round) 
 
 std::span<std::byte> Outbox::claim(std::size_t partition, std::int64_t round, std::size_t bytes, std::size_t room)
 {
-    // Nobody fits after one that did not: those that did lie side by side from the start.
+    // After one entry did not fit, no later one fits; so the entries that fit are contiguous from the start.
     auto& slot = counts(partition, round);
     auto const at = slot.claimed.fetch_add(bytes, std::memory_order_acq_rel);
     if (at + bytes > room - sizeof(wire::Heading)) return {};
@@ -95,9 +95,9 @@ void Outbox::add_data(std::size_t partition, std::int64_t round, std::span<patte
 {
     if (runs.empty()) return;
     auto const bytes = bytes_of(runs);
-    // The sender may put its own data straight into the aggregator's buffer; other ranks have their messages.
+    // The sender may put its own data straight into the aggregator's buffer; other ranks send messages.
     bool const may_put = can_put_ && sends_for(partition);
-    // What is bound for another tier lands in memory first.
+    // Data for another tier lands in memory first.
     bool const large =
         whole && bytes >= large_bytes && contiguous(runs) && context_.buffer_layout->area(partition) == 0;
     bool const one_piece = runs.size() == 1 && runs[0].count == 1;
@@ -201,7 +201,7 @@ std::int64_t Outbox::rounds_taken(Lane const& lane) const
 
 bool Outbox::holds(Lane const& lane, std::int64_t round) const
 {
-    // When asking, the slot may have gone to a later round by now: whoever claimed it saw that this one is past.
+    // When asking, the slot may belong to a later round by now: the rank that claimed it saw that this round is over.
     return counts(lane.partition, round).claimed.load(std::memory_order_acquire) != 0 &&
            (context_.writing || round >= rounds_taken(lane));
 }

@@ -1,6 +1,6 @@
-// Outbox: how a rank's pieces, or its requests, get ready to leave its node. The ranks of the node gather a round's
-// pieces for another node's aggregator in a slot; one of them, the lane's sender, gives it to the carrier when all have
-// added theirs. Large pieces go straight from the rank that has them.
+// Outbox: prepares a rank's pieces, or its requests, for sending to other nodes. The ranks of a node gather a round's
+// pieces for another node's aggregator in a slot. When all have added theirs, one of them, the lane's sender, hands the
+// slot to the carrier. Large pieces are sent straight from the rank that has them.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace tapioca::engine {
 
-/// Runs of one entry: more take several.
+/// Most runs of one entry; further runs go into further entries.
 inline constexpr std::size_t most_runs = 256;
 
 class Outbox {
 public:
-    /// A partition whose part of this node this rank sends.
+    /// A partition to which this rank sends the node's data.
     struct Lane {
         std::size_t partition;
         BufferLayout::Feeder const* self;  ///< this node, as the partition's aggregator sees it
@@ -33,19 +33,19 @@ public:
     };
 
     /// `can_put`: the carrier can put large pieces of a lane's sender into the aggregator's buffer. `context` must
-    /// outlive this.
+    /// outlive this object.
     Outbox(Context const& context, bool can_put);
     Outbox(Outbox const&) = delete;
     Outbox& operator=(Outbox const&) = delete;
 
-    // For those who fill and ask.
+    // For fillers and takers.
 
-    /// Where this node begins, so that not all send to the same aggregator first.
+    /// The partition with which this node begins, so that the nodes do not all send to the same aggregator first.
     [[nodiscard]] std::size_t first_partition() const;
-    /// This rank's pieces of a round, from `data`. `whole` if no other piece can overlap them.
+    /// Adds this rank's pieces of a round, from `data`. `whole`: no other piece can overlap them.
     void add_data(std::size_t partition, std::int64_t round, std::span<pattern::PieceRun const> runs,
                   std::byte const* data, bool whole);
-    /// Asks for pieces of a round. Where in the reply they will be, or nothing if the slot is full.
+    /// Asks for pieces of a round. Returns where they will be in the reply, or nothing if the slot is full.
     std::optional<std::uint64_t> add_request(std::size_t partition, std::int64_t round,
                                              std::span<pattern::PieceRun const> runs);
     /// Where the reply to a round's requests lands.
@@ -53,26 +53,26 @@ public:
 
     // For the carrier.
 
-    /// That this rank sends for, the first in turn first.
+    /// The lanes for which this rank sends, in the order in which they are served.
     [[nodiscard]] std::vector<Lane> const& lanes() const { return lanes_; }
-    /// True while what this rank has under way besides the slots takes so much memory that it must not fill more. Ranks
-    /// fill rounds in the same order, and wait only for what those before it have filled.
+    /// True while this rank's outstanding messages outside the slots take so much memory that it must not fill more.
+    /// This cannot deadlock: ranks fill rounds in the same order, and wait only for what was filled before.
     [[nodiscard]] bool choked() const { return strays_bytes_ > context_.route->network.stray_bytes; }
-    /// True when every message of this rank besides the slots has left.
+    /// True when every message of this rank outside the slots has left.
     [[nodiscard]] bool none_leaving() const { return leaving_ == 0; }
-    /// Sends a message of this rank besides the slots; `bytes` must stay until none_leaving().
+    /// Sends a message of this rank outside the slots. `bytes` must stay valid until none_leaving().
     void send(std::span<std::byte const> bytes, int to, Tag tag);
-    /// Rounds of a lane that all ranks of the node have added theirs to.
+    /// The number of rounds of a lane to which all ranks of the node have added their data.
     [[nodiscard]] std::int64_t rounds_filled(Lane const& lane) const;
-    /// Reading: rounds of a lane that no rank of the node needs any more.
+    /// Reading: the number of rounds of a lane that no rank of the node needs any more.
     [[nodiscard]] std::int64_t rounds_taken(Lane const& lane) const;
-    /// True if somebody added something to a round of a lane, whose slot belongs to that round.
+    /// True if some rank added something to a round of a lane. The slot must belong to that round.
     [[nodiscard]] bool holds(Lane const& lane, std::int64_t round) const;
-    /// The message that a slot has become. `following`: the next round that the node has something in.
+    /// Turns a slot into a message. `following`: the next round in which the node has something.
     std::span<std::byte const> seal(Lane const& lane, std::int64_t round, std::int64_t following);
-    /// Bytes of a slot that are for requests, where replies land behind them.
+    /// Bytes of a slot that are reserved for requests; replies land behind them.
     [[nodiscard]] std::size_t request_bytes() const;
-    /// Bytes of the reply to a message that was sealed.
+    /// Bytes of the reply to a message made by seal().
     [[nodiscard]] std::size_t reply_bytes(Lane const& lane, std::int64_t round) const;
     /// Makes a slot empty.
     void release(Lane const& lane, std::int64_t round);
@@ -94,7 +94,7 @@ private:
     std::vector<Placed> placed_;
     std::vector<std::byte> encoded_;
     std::size_t leaving_ = 0;         ///< messages of this rank alone that have not left yet
-    std::uint64_t strays_bytes_ = 0;  ///< of those that found no room in a slot
+    std::uint64_t strays_bytes_ = 0;  ///< bytes of entries that did not fit into a slot
 };
 
 }  // namespace tapioca::engine

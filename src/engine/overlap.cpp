@@ -39,11 +39,11 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, pattern::Variabl
     return slices;
 }
 
-/// Two ranks' pieces that overlap, in words.
+/// The failure that describes two ranks' overlapping pieces, if there are any.
 core::Status overlap_of(std::vector<Interval>& intervals)
 {
     std::sort(intervals.begin(), intervals.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
-    Interval reach{0, 0, -1};  // the furthest end so far, and the furthest of another rank
+    Interval reach{0, 0, -1};  // the furthest end so far, and the furthest end of another rank
     Interval other{0, 0, -1};
     for (auto const& interval : intervals) {
         auto const& rival = reach.rank != interval.rank ? reach : other;
@@ -74,7 +74,8 @@ core::Status find_overlap(comm::Team const& team, pattern::Variables const& vari
         agreed = comm::agree(team.all(), overlap_of(intervals));
         if (!agreed) break;
     }
-    if (!agreed) agreed.error().rank = -1;  // not of the rank that looked, but of the two that it names
+    if (!agreed)
+        agreed.error().rank = -1;  // the error concerns the two ranks that it names, not the rank that found it
     return agreed;
 }
 

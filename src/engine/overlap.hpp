@@ -1,4 +1,4 @@
-// Overlap: do two ranks mean the same bytes?
+// Overlap: finds out whether two ranks declare the same bytes.
 #pragma once
 
 #include "comm/team.hpp"

@@ -1,4 +1,5 @@
-// Crossing nodes with messages: a node's part of a round is one, as soon as all of its ranks have added theirs.
+// Carrier with messages: a node's part of a round is one message, sent as soon as all of its ranks have added their
+// data.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -49,18 +50,18 @@ public:
     [[nodiscard]] bool reads_ahead() const override { return true; }
 
 private:
-    /// A lane that this rank sends for, and how far it is.
+    /// A lane for which this rank sends, and its progress.
     struct SentLane {
         Outbox::Lane lane;
         std::int64_t next = 0;                 ///< round to look at next
         std::deque<std::int64_t> under_way{};  ///< sent, not yet free
-        std::vector<int> awaited{};            ///< per buffer: events until it is free: left, reply come
-        wire::Heading notice{};                ///< tells which round is the first, where that is not round 0
+        std::vector<int> awaited{};            ///< per buffer: events until it is free (message left, reply arrived)
+        wire::Heading notice{};                ///< says which round is the first, if it is not round 0
         bool begun = false;                    ///< the aggregator knows which round is the first
-        bool said_all = false;                 ///< and that nothing more comes
+        bool said_all = false;                 ///< the aggregator knows that nothing more will come
     };
 
-    /// Sends and receives what can be. True if something moved.
+    /// Sends and receives whatever is possible now. Returns true if something moved.
     bool move(Drainer& drainer)
     {
         bool moved = context_.net->messages->poll();
@@ -70,7 +71,7 @@ private:
         return moved;
     }
 
-    /// True when everything this rank had to send has left, and every reply to it has come.
+    /// True when everything that this rank had to send has left, and every reply has arrived.
     [[nodiscard]] bool all_left() const
     {
         return outbox_.none_leaving() && std::all_of(lines_.begin(), lines_.end(), [](SentLane const& line) {
@@ -88,7 +89,8 @@ private:
         return any;
     }
 
-    /// What has left frees its slot, in order: a write's for the rounds to come, a read's for those who take the reply.
+    /// Frees the slots of messages that have left, in order: for later rounds of a write, or for the ranks that take
+    /// the reply of a read.
     bool free_slots(SentLane& line)
     {
         bool any = false;
@@ -121,8 +123,8 @@ private:
         auto const ready = outbox_.rounds_filled(lane);
         bool any = false;
         while (line.next < ready && line.under_way.size() < static_cast<std::size_t>(buffers)) {
-            // A slot belongs to a round only within the window of buffers: from the first that is not free when
-            // sending, from the first that is not taken when asking.
+            // A slot belongs to a round only within the window of buffers. The window begins at the first slot that is
+            // not free when sending, and at the first that is not taken when asking.
             auto const first = asking_ ? outbox_.rounds_taken(lane) : first_kept(line);
             auto const limit = std::min(ready, first + buffers);
             auto const next_held = [&](std::int64_t round) {
@@ -143,8 +145,8 @@ private:
         return any;
     }
 
-    /// An aggregator cannot write a round before it knows that no node has data in it, which may be long before a node
-    /// can fill its first.
+    /// Tells the aggregator the node's first round. An aggregator cannot write a round before it knows which nodes have
+    /// no data in it, and that may be long before a node can fill its first round.
     void send_notice(SentLane& line, std::int64_t first)
     {
         line.said_all = first >= line.lane.rounds;
@@ -167,7 +169,7 @@ private:
     }
 
     bool asking_;
-    std::vector<SentLane> lines_;  ///< they move no more once the first message is under way
+    std::vector<SentLane> lines_;  ///< not resized once the first message is under way
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* type)
 {
-    int bytes = 0;  // of one partition's bids
+    int bytes = 0;  // bytes of one partition's bids
     MPI_Type_size(*type, &bytes);
     auto const each = static_cast<std::size_t>(bytes) / sizeof(plan::Bid);
     for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i)
@@ -24,7 +24,7 @@ void merge_bids(void* in, void* in_out, int* count, MPI_Datatype* type)
 std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const& variables,
                                 std::vector<std::int64_t> const& cuts, std::int64_t unit)
 {
-    pattern::Scale scale(cuts, unit);  // shifting a step moves the cuts by less than that
+    pattern::Scale scale(cuts, unit);  // shifting a step moves the cuts by less than one unit
     scale.add(variables);
     auto shares = scale.weights();
     std::vector<std::uint64_t> counts;
@@ -43,7 +43,7 @@ std::vector<plan::Weight> weigh(comm::Team const& team, pattern::Variables const
     return weights;
 }
 
-/// The best bids of all nodes: each node's first rank bids for it. Collective.
+/// The best bids of all nodes; the first rank of each node bids for the node. Collective.
 plan::Bids poll(comm::Team const& team, plan::Election const& election)
 {
     if (team.nodes().size() == 1) return plan::bids_of(election, 0);

@@ -1,5 +1,5 @@
-// Reading through shared buffers: readers pull the file block by block, every rank copies out what it needs.
-// There is no inode lock to avoid, so every reader that would wait pulls the next block itself.
+// Reading through shared buffers on one node: readers read the file block by block, and every rank copies out what it
+// needs. Reads take no inode lock, so every reader that would have to wait reads the next block itself.
 #include <algorithm>
 #include <atomic>
 
@@ -40,7 +40,7 @@ public:
             else if (!helping || !pull(main_))
                 return false;
         }
-        while (helping && pull(main_)) {}  // a reader stays for the ranks that may not read themselves
+        while (helping && pull(main_)) {}  // a reader goes on for the ranks that may not read themselves
         return !reader_ || context_.exchange->claimed().load(std::memory_order_relaxed) >= end_ ||
                context_.exchange->least_consumed() >= end_;
     }
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// What one thread of this rank pulled.
+    /// What one thread of this rank has read.
     struct Puller {
         core::Status status;
         Times times;
@@ -93,7 +93,7 @@ private:
         return context_.exchange->block(slot(ticket)).ready.load(std::memory_order_acquire) == ticket + 1;
     }
 
-    /// Finds the next block this rank needs and says that it is done with all before it.
+    /// Finds the next block that this rank needs, and marks all blocks before it as consumed.
     void publish()
     {
         auto position = pattern::no_offset;
@@ -123,7 +123,7 @@ private:
         publish();
     }
 
-    /// Reads the next block that nobody has claimed. False if there is none, or no buffer is free.
+    /// Reads the next block that no rank has claimed. Returns false if there is none, or if no buffer is free.
     bool pull(Puller& puller)
     {
         if (!reader_) return false;
@@ -135,14 +135,14 @@ private:
             auto& block = context_.exchange->block(slot(ticket));
             auto holder = block.holder.load(std::memory_order_acquire);
             if (holder <= ticket) {
-                // A block that nobody needs is passed over, though a slow reader may still be filling its buffer.
+                // A block that no rank needs is skipped, although a slow reader may still be filling its buffer.
                 if (block.ready.load(std::memory_order_acquire) != holder) return false;
                 if (!block.holder.compare_exchange_strong(holder, ticket + 1, std::memory_order_acq_rel)) continue;
                 context_.exchange->raise_claimed(ticket + 1);
                 fetch(ticket, puller);
                 return true;
             }
-            context_.exchange->raise_claimed(ticket + 1);  // somebody has it, and has not said so yet
+            context_.exchange->raise_claimed(ticket + 1);  // another rank has it, but has not raised the counter yet
         }
     }
 
@@ -151,7 +151,7 @@ private:
         core::Stopwatch const watch(puller.times.draining);
         auto const begin = context_.schedule.round_begin(0, round(ticket));
         auto const bytes = static_cast<std::size_t>(context_.schedule.round_end(0, round(ticket)) - begin);
-        core::Result<std::uint64_t> got = 0;  // whoever could not open the file hands out empty blocks
+        core::Result<std::uint64_t> got = 0;  // a rank that could not open the file provides empty blocks
         if (context_.target) got = context_.target->read(begin, std::span(buffer(ticket), bytes));
         if (!got) core::keep_first(puller.status, tl::unexpected(got.error()));
         auto& block = context_.exchange->block(slot(ticket));
@@ -184,7 +184,7 @@ private:
     std::vector<std::uint64_t> received_;
     double copying_ = 0;
     Puller main_;
-    Puller ahead_;  ///< the worker's
+    Puller ahead_;  ///< used by the I/O thread
     std::atomic<std::uint64_t> pulled_bytes_ = 0;
     std::atomic<bool> abandoned_ = false;
 };

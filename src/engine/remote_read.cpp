@@ -1,5 +1,5 @@
-// Reading across nodes: each partition's aggregator loads its rounds; the ranks of its node copy from its buffers,
-// other nodes ask for their pieces, a node's requests for a round in one message, and get them in one.
+// Reading across nodes: each partition's aggregator loads its rounds. The ranks of its node copy from its buffers.
+// Other nodes ask for their pieces: a node's requests for a round are one message, and the reply is another.
 #include <optional>
 #include <utility>
 
@@ -22,7 +22,7 @@ public:
     }
     RemoteReadRun(RemoteReadRun const&) = delete;
     RemoteReadRun& operator=(RemoteReadRun const&) = delete;
-    ~RemoteReadRun() override { loader_.stop(); }  // before the carrier lets go of messages
+    ~RemoteReadRun() override { loader_.stop(); }  // before the carrier releases the messages
 
     bool advance(bool helping) override { return carrier_->read(*taker_, loader_, helping); }
 

@@ -23,7 +23,7 @@ bool Requests::may_unload(Feeder const& feeder) const
 
 void Requests::unload(Feeder& feeder, std::span<std::byte const> entries, Landing const& landing)
 {
-    if (feeder.heading.round < 0) return;  // it only tells what follows
+    if (feeder.heading.round < 0) return;  // it only says which round follows
     auto const reply = answer(feeder, entries, landing);
     feeder.replying = true;
     context_.net->messages->send(reply, feeder.rank, tag_reply, [&feeder] { feeder.replying = false; });
@@ -44,7 +44,8 @@ void Requests::unload_round(std::int64_t round)
         look(feeder, feeder.landings[0]);
         wanted = wanted || feeder.heading.round == round;
     }
-    // The ranks of this node are done with the buffer's round before: they were before the last fence but two.
+    // The ranks of this node no longer need the previous round in this buffer: they were done before the last fence but
+    // two.
     if (wanted) loader_.load(round);
     for (auto const& feeder : feeders_) {
         if (feeder.heading.round != round) continue;

@@ -8,9 +8,9 @@ namespace tapioca::engine {
 
 class Requests final : public Inbox {
 public:
-    /// For the aggregator of `partition`. Both must outlive this.
+    /// For the aggregator of `partition`. The arguments must outlive this object.
     Requests(Context const& context, std::size_t partition, Loader& loader);
-    /// Loads the round, if somebody wants it, and leaves the replies where they are got.
+    /// Loads the round, if it is wanted, and puts the replies where the other nodes get them.
     void unload_round(std::int64_t round) override;
 
 private:

@@ -1,5 +1,5 @@
-// Crossing nodes with put and get: all ranks go through the rounds in the same order, and what they wait for happens
-// inside MPI. So nothing moves before the call in which a rank waits for the step.
+// Carrier with put and get: all ranks go through the rounds in the same order, and they wait inside MPI. Therefore no
+// data moves before the call in which a rank waits for the step.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -19,7 +19,7 @@ public:
     bool write(Filler& filler, Drainer& drainer, bool helping) override
     {
         if (helping && !done_) put_all(filler, drainer);
-        return true;  // without the others, who wait for it inside MPI, nothing moves
+        return true;  // nothing moves without the other ranks, which wait inside MPI
     }
 
     void serve(Drainer& /*drainer*/) override {}
@@ -35,8 +35,8 @@ public:
 private:
     using Lane = Outbox::Lane;
 
-    /// Round by round, every rank opens its own buffer to its feeders before it waits for another's, so that none waits
-    /// for a later round than it has opened.
+    /// In every round, each rank opens its own buffer to its feeders before it waits for another rank's buffer. So no
+    /// rank waits for a later round than it has opened itself.
     void put_all(Filler& filler, Drainer& drainer)
     {
         auto& messages = *context_.net->messages;
@@ -80,7 +80,7 @@ private:
         wait("a free buffer", [&] { return context_.is_free(partition, round) || (drainer.help(), false); });
     }
 
-    /// Lets the feeders put the next round; and tells whether they have.
+    /// Lets the feeders put the next round, and finds out whether they have.
     void open_round()
     {
         auto const senders = inbox_->senders();
@@ -89,20 +89,20 @@ private:
     }
     bool round_is_there() { return !fed_ || context_.net->window->test(); }
 
-    /// Puts this node's part of a round into each partition that this rank sends for, when it is complete.
+    /// When this node's part of a round is complete, puts it into each partition for which this rank sends.
     void put_round(std::int64_t round, Drainer& drainer)
     {
         std::vector<Lane const*> due;
         for (auto const& lane : outbox_.lanes())
             if (round < lane.rounds) due.push_back(&lane);
-        // One target after the other, which keeps aggregators from waiting for each other, where the MPI can do it.
+        // One target after the other, if the MPI library supports it, so that aggregators do not wait for each other.
         std::size_t const at_once = context_.net->window->tells_posts_apart() ? 1 : due.size();
         for (std::size_t i = 0; i < due.size(); i += at_once)
             put_lanes(round, std::span(due).subspan(i, at_once), drainer);
         outbox_.forget_placed();
     }
 
-    /// In one epoch.
+    /// Puts them in one epoch.
     void put_lanes(std::int64_t round, std::span<Lane const* const> lanes, Drainer& drainer)
     {
         auto& window = *context_.net->window;
@@ -134,7 +134,7 @@ private:
         counter.store(context_.ticket(lane.partition, round + 1), std::memory_order_release);
     }
 
-    /// Requests are put, replies got; all ranks go through the rounds together.
+    /// Puts requests and gets replies; all ranks go through the rounds together.
     void get_all(Taker& taker)
     {
         using RowPosition = comm::Window::RowPosition;

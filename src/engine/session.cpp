@@ -19,7 +19,7 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
         if (existing->forks_ != core::forks())
             return core::fail(Errc::invalid_state, "this process was forked from the one that uses the communicator");
         if (!existing->agreement_.abandoned()) return existing;
-        if (!elsewhere) comm::detach(comm, kept);  // those who have not heard of it yet come here, too
+        if (!elsewhere) comm::detach(comm, kept);  // ranks that have not heard of it yet also come here
     }
 
     auto team = std::make_shared<comm::Team>(comm, ranks_per_node);
@@ -27,7 +27,7 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     team->unite({reinterpret_cast<unsigned char*>(&cores), sizeof cores});
     auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = map_on_node(team->node(), *memory, Exchange::bytes(team->node_size()));
-    // Who has failed, the fewest cores of a node, and how many of these are nobody's.
+    // The lowest rank that failed, the fewest cores of a node, and the fewest cores of a node beyond its ranks.
     std::array<int, 3> least = {control ? INT_MAX : team->rank(), CPU_COUNT(&cores),
                                 CPU_COUNT(&cores) - team->machine_size()};
     team->least(least);
@@ -68,7 +68,7 @@ Session::Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewes
 Session::~Session()
 {
     if (!several_nodes() || (!agreement_.abandoned() && !buffers_.window().open())) return;
-    // MPI may still read and write what is left of an abandoned step, or of a window that was not given back.
+    // MPI may still access the memory of an abandoned step, or of a window that was not released.
     if (agreement_.abandoned()) buffers_.window().tear();
     team_holder_->keep();
     buffers_.leave();
@@ -83,7 +83,7 @@ std::uint64_t Session::fixed_bytes() const
         fewest = std::min(fewest, ranks.size());
         most = std::max(most, ranks.size());
     }
-    // The same on all ranks: that of the largest node, shared by the ranks of the smallest.
+    // The same on all ranks: the size for the largest node, divided by the ranks of the smallest.
     auto const exchange = Exchange::bytes(static_cast<int>(most));
     return exchange / fewest + 16 * static_cast<std::uint64_t>(team_.size());
 }
@@ -135,7 +135,7 @@ void Session::closed()
 {
     if (--open_files_ > 0) return;
     buffers_.window().free();  // no epoch is open: one-sided data moves within wait() only
-    if (agreement_.abandoned() && several_nodes()) buffers_.leave();  // nobody will use them again, but for MPI
+    if (agreement_.abandoned() && several_nodes()) buffers_.leave();  // only MPI may still use them
 }
 
 }  // namespace tapioca::engine

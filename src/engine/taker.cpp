@@ -40,7 +40,7 @@ bool Taker::slot_is_free(std::size_t p, std::int64_t round) const
            context_.exchange->least_taken(p) + static_cast<std::uint64_t>(context_.route->buffers);
 }
 
-/// Tells the node what this rank needs next and, where it has to ask for it, up to where it has.
+/// Tells the node which round this rank needs next and, if it has to ask for data, up to which round it has asked.
 void Taker::publish(std::size_t p)
 {
     auto const& lane = lanes_[p];
@@ -167,7 +167,8 @@ void Taker::count(std::size_t track, pattern::PieceRun const& run)
     received_[context_.tracks[track].variable] += static_cast<std::uint64_t>(run.length * run.count);
 }
 
-/// A request that found no room. Its round is waited for all the same: till then the slot belongs to the round.
+/// For a request that found no room. The rank still waits for the round, because the slot belongs to the round until
+/// then.
 void Taker::read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& track, std::int64_t limit)
 {
     auto const read = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {

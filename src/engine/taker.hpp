@@ -1,5 +1,5 @@
-// Taker: copies a rank's pieces out of the buffers of the aggregators on its node, asks those of other nodes for the
-// rest, and takes it out of their replies.
+// Taker: copies a rank's pieces out of the buffers of the aggregators on its node, asks aggregators of other nodes for
+// the rest, and takes it from their replies.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace tapioca::engine {
 
 class Taker {
 public:
-    /// `outbox` takes the requests to other nodes. Both must outlive this.
+    /// `outbox` takes the requests to other nodes. The arguments must outlive this object.
     Taker(Context const& context, Outbox& outbox);
     Taker(Taker const&) = delete;
     Taker& operator=(Taker const&) = delete;
 
-    /// True when this rank has all that it needs.
+    /// True when this rank has everything that it needs.
     [[nodiscard]] bool done() const;
-    /// Asks for and takes what can be. True if something was done.
+    /// Asks for and takes whatever is possible now. Returns true if something was done.
     bool advance();
-    /// Asks for what this rank needs of a round that all ranks come to together; waits for room.
+    /// Asks for what this rank needs of a round, when all ranks go through the rounds together; waits for room.
     void ask_for(std::int64_t round);
-    /// Takes what this rank needs of it; waits until it is there.
+    /// Takes what this rank needs of such a round; waits until it is there.
     void take_out(std::int64_t round);
 
-    /// Of what this rank had to read by itself.
+    /// The status of what this rank had to read by itself.
     [[nodiscard]] core::Status const& status() const { return status_; }
     /// Bytes of each variable that came from the file.
     [[nodiscard]] std::vector<std::uint64_t> const& received() const { return received_; }
@@ -42,7 +42,7 @@ private:
         struct AskedPart {
             std::size_t track;
             std::int64_t end;                 ///< pieces before this offset
-            std::optional<std::uint64_t> at;  ///< where in the reply; nothing: read it oneself
+            std::optional<std::uint64_t> at;  ///< where in the reply; nothing: this rank reads it itself
         };
         std::int64_t round;
         std::vector<AskedPart> parts;
@@ -50,7 +50,7 @@ private:
     struct Lane {
         bool home = false;
         std::vector<pattern::LayoutCursor> taking;  ///< one per track
-        std::vector<pattern::LayoutCursor> asking;  ///< runs ahead, where the aggregator is elsewhere
+        std::vector<pattern::LayoutCursor> asking;  ///< ahead of `taking`, if the aggregator is on another node
         std::int64_t to_take = no_round;
         std::int64_t to_ask = no_round;
         std::deque<AskedRound> asked;
@@ -69,7 +69,7 @@ private:
     Context const& context_;
     Outbox& outbox_;
     std::vector<Lane> lanes_;
-    std::vector<pattern::PieceRun> runs_;  ///< that are being asked for
+    std::vector<pattern::PieceRun> runs_;  ///< runs that are being asked for
     target::Target* target_;               ///< null until this rank needs one
     core::Status status_;
     std::vector<std::uint64_t> received_;

@@ -6,7 +6,7 @@ namespace tapioca::engine {
 
 namespace {
 
-/// Bits gathered for one word, given to the map when the next word begins.
+/// Gathers bits for one word, and adds them to the map when the next word begins.
 class Gathered {
 public:
     explicit Gathered(std::uint64_t* words) : words_(words) {}

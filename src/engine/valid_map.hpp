@@ -1,4 +1,4 @@
-// ValidMap: which bytes of a round somebody wrote, one bit a granule, so that holes stay untouched.
+// ValidMap: which bytes of a round were written, with one bit per granule, so that holes stay untouched.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace tapioca::engine {
 
-/// Lies in shared memory beside its buffer. Many ranks mark at once; the drainer reads when all are done.
+/// The map lies in shared memory beside its buffer. Many ranks mark it at the same time; the drainer reads it when all
+/// are done.
 class ValidMap {
 public:
     /// `origin` is the file offset of the round's first byte, relative to the step's base.
@@ -16,7 +17,7 @@ public:
     {
     }
 
-    /// Marks a run's bytes. Neighbouring bits are gathered first: one atomic operation a word.
+    /// Marks a run's bytes. Neighbouring bits are gathered first, so that there is one atomic operation per word.
     void mark(pattern::PieceRun const& run);
 
     /// Calls visit(begin, end), in offsets relative to the base, for each stretch of valid bytes within

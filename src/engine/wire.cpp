@@ -13,7 +13,7 @@ void put(std::uint64_t value, std::vector<std::byte>& to)
     to.push_back(static_cast<std::byte>(value));
 }
 
-/// Small numbers of either sign become small numbers.
+/// Maps small numbers of either sign to small non-negative numbers.
 constexpr std::uint64_t zigzag(std::int64_t value)
 {
     return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);

@@ -19,9 +19,9 @@ namespace tapioca::engine::wire {
 
 /// Rounds are counted within a partition and a step.
 struct Heading {
-    std::int64_t round = 0;      ///< that the entries belong to; -1 in a message that only tells what follows
-    std::int64_t following = 0;  ///< the next round that this node has data in, or the number of rounds
-    std::uint32_t bytes = 0;     ///< of the entries
+    std::int64_t round = 0;      ///< round of the entries; -1 in a message that only says which round follows
+    std::int64_t following = 0;  ///< the next round in which this node has data, or the number of rounds
+    std::uint32_t bytes = 0;     ///< bytes of the entries
     std::uint32_t strays = 0;    ///< entries of this round that come as messages of their own
     std::uint64_t reply = 0;     ///< reading: bytes of the reply
 };
@@ -38,13 +38,13 @@ struct EntryHeading {
     DataPath way = DataPath::inside;
     std::int32_t rank = 0;
     std::uint32_t data_bytes = 0;
-    std::uint64_t data_at = 0;  ///< reading: where in the reply
+    std::uint64_t data_at = 0;  ///< reading: where in the reply the data is
 };
 
-/// A slot for reading has room for requests, Network::request_bytes, and behind it for the reply: how many bytes from
-/// the round's first on the file has, as 64 bits, and the bytes.
+/// A slot for reading has room for requests, Network::request_bytes, and behind them for the reply. The reply consists
+/// of a 64-bit number, which says how many bytes of the round, counted from its first, the file has, and of the bytes.
 
-/// A stray entry is a message of its own: this, then the entry.
+/// A stray entry is a message of its own, which consists of this heading and the entry.
 struct StrayHeading {
     std::int64_t round = 0;
     std::int32_t node = 0;
@@ -54,7 +54,8 @@ struct StrayHeading {
 /// Appends the runs, with offsets relative to `origin`.
 void encode(std::span<pattern::PieceRun const> runs, std::int64_t origin, std::vector<std::byte>& to);
 
-/// Takes runs from `from`; buffer positions count from 0. False at the end, and where the bytes are no runs.
+/// Decodes runs from `from`; buffer positions count from 0. Returns false at the end, and if the bytes are not valid
+/// runs.
 class Runs {
 public:
     explicit Runs(std::span<std::byte const> from) : from_(from) {}
@@ -74,7 +75,7 @@ struct MessageEntry {
     std::span<std::byte const> runs;
     std::span<std::byte const> data;  ///< empty unless inside
 };
-/// Takes the first entry off `bytes`; what it has of one that is cut off.
+/// Takes the first entry off `bytes`. If it is cut off, the part that is there is returned.
 MessageEntry take_entry(std::span<std::byte const>& bytes);
 
 }  // namespace tapioca::engine::wire

@@ -1,7 +1,7 @@
-// Writing through aggregators: ranks copy into the shared buffers of the aggregators on their node, and gather what
-// other nodes' aggregators get. Each partition's aggregator drains its buffers: its worker between start() and wait()
-// and, where there is a core for it, between nodes; else its main thread whenever that has nothing to copy, so that a
-// blocking step on one node has no more threads than ranks.
+// Writing through aggregators: ranks copy into the shared buffers of the aggregators on their node, and gather the data
+// for other nodes' aggregators. Each partition's aggregator drains its buffers. Between start() and wait(), and between
+// nodes if there is a core to spare, its I/O thread drains. Otherwise its main thread drains whenever it has nothing to
+// copy, so that a blocking step on one node has no more threads than ranks.
 #include <optional>
 #include <utility>
 
@@ -26,7 +26,7 @@ public:
     }
     WriteRun(WriteRun const&) = delete;
     WriteRun& operator=(WriteRun const&) = delete;
-    ~WriteRun() override { drainer_.stop(); }  // before the carrier lets go of messages
+    ~WriteRun() override { drainer_.stop(); }  // before the carrier releases the messages
 
     bool advance(bool helping) override
     {

@@ -17,7 +17,7 @@ namespace tapioca::file {
 
 namespace {
 
-/// Some file systems show a name that is new, or that somebody looked for in vain, late on other hosts.
+/// Some file systems show a new name, or one that was looked up before it existed, late on other hosts.
 core::Result<std::unique_ptr<target::Target>> open_patiently(OpenFile const& file)
 {
     auto opened = target::open_file(file.place, file.access());
@@ -84,7 +84,8 @@ Sight look(OpenFile const& file)
     return sight;
 }
 
-/// What the first rank of this node has seen, on all of them: whatever kernel and mounts rank 0 has. Collective.
+/// What the first rank of this node has seen, on all ranks of the node, since rank 0 may have another kernel and other
+/// mounts. Collective.
 target::FileIdentity seen_on_node(OpenFile const& file, Sight const& mine)
 {
     auto const& team = file.session->team();
@@ -114,14 +115,14 @@ void require_same_file(OpenFile& file)
         mine = look(file);
     auto const on_node = seen_on_node(file, mine);
     file.expect(own_path ? mine.identity : on_node);
-    if (mine.opened) file.lazy_target.keep(std::move(mine.opened));  // as long as it is open, it keeps its inode
+    if (mine.opened) file.lazy_target.keep(std::move(mine.opened));  // while it is open, the file keeps its inode
 
     std::array<std::int64_t, 2> all = {mine.status ? 0 : -1, mine.unsure ? -1 : 0};
     file.raise_if("open", session.agreement().least(all));
     bool const failed = all[0] != 0;
     bool const unsure = all[1] != 0;
     if (!failed && !unsure) return;
-    std::optional<target::Probe> probe;  // until all have looked for it
+    std::optional<target::Probe> probe;  // exists until all ranks have looked for it
     if (unsure) {
         if (team.rank() == 0) probe.emplace(file.place, target::descriptor(*file.target()));
         auto const evidence = session.agreement().broadcast(probe ? probe->evidence() : std::string());

@@ -1,11 +1,11 @@
-// Which file is it? All ranks must mean the one that rank 0 has opened, when they open it and ever after.
+// Checks that all ranks use the file that rank 0 has opened.
 #pragma once
 
 #include "file/open_file.hpp"
 
 namespace tapioca::file {
 
-/// Throws on all ranks unless all mean the file that rank 0 has opened, and in the same mode. Collective.
+/// Throws on all ranks unless all have opened the same file as rank 0, in the same mode. Collective.
 void require_same_file(OpenFile& file);
 
 }  // namespace tapioca::file

@@ -22,13 +22,13 @@ engine::DiscoverySettings wish_of(settings::Settings const& settings)
     return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or("")};
 }
 
-/// On rank 0: the settings, with those of the platform file.
+/// On rank 0: sets the settings, including those of the platform file.
 core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
 {
     if (!settings) return tl::unexpected(settings.error());
     file.settings = std::move(*settings);
     if (auto const& report = file.settings.options.report)
-        (void)report::report_place(*report);  // it may be a relative path
+        (void)report::report_place(*report);  // the path may be relative
     auto const ranks_per_node = file.session->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
@@ -59,7 +59,7 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
     return status;
 }
 
-/// What a recovery has no use for: settings that would keep the data out of the file, and the check of programs.
+/// Removes settings that do not apply to a recovery: those that would keep the data out of the file, and check mode.
 void set_aside(Options& options)
 {
     options.devnull.reset();
@@ -67,7 +67,8 @@ void set_aside(Options& options)
     options.check.reset();
 }
 
-/// What no file can be opened with. Ranks with other paths or modes than rank 0 hear of it in any case.
+/// Checks arguments with which no file can be opened. Ranks whose path or mode differs from rank 0's are told in any
+/// case.
 core::Status check_arguments(OpenFile const& file)
 {
     if (file.path.find('\0') != std::string::npos)
@@ -77,13 +78,14 @@ core::Status check_arguments(OpenFile const& file)
     return core::fail(Errc::invalid_argument, fmt::format("{} is no mode", static_cast<int>(file.mode)));
 }
 
-/// On rank 0: file and file system.
+/// On rank 0: opens the file and finds out about its file system.
 core::Status open_first(OpenFile& file)
 {
     if (auto status = check_arguments(file); !status) return status;
     while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
         auto const what = stage::what_to_do(file.place);
-        if (stage::has_marker(file.place)) return core::fail(Errc::invalid_state, what);  // else it was just closed
+        if (stage::has_marker(file.place))
+            return core::fail(Errc::invalid_state, what);  // otherwise it was just closed
     }
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
@@ -100,7 +102,8 @@ core::Status open_first(OpenFile& file)
     if (!identity) return tl::unexpected(identity.error());
     file.storage = *storage;
     if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
-        machine::enter(file.storage, wanted);  // it does not tell its own: believe the user
+        machine::enter(file.storage,
+                       wanted);  // the file system does not report its stripes, so the user's values are taken
     if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
     file.first.identity = *identity;
     file.expect(*identity);
@@ -158,7 +161,7 @@ core::Status unpack(OpenFile& file, std::string const& message)
         return std::string(text);
     };
     auto note = take(found.note_bytes);
-    file.path = take(found.path_bytes);  // for the same messages on all ranks
+    file.path = take(found.path_bytes);  // so that messages are the same on all ranks
     file.first = {take(found.place_bytes), found.host, found.mode, found.identity};
     if (found.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
@@ -199,7 +202,7 @@ std::shared_ptr<engine::Session> session_of(OpenFile const& file, Opening const&
     return *session;
 }
 
-/// False if the communicator was abandoned before: the next time it will be as new. Collective.
+/// Returns false if a step of the communicator was abandoned before; the next attempt uses a new session. Collective.
 bool open_on(OpenFile& file, Opening const& opening)
 {
     auto const& options = opening.options;
@@ -214,7 +217,7 @@ bool open_on(OpenFile& file, Opening const& opening)
     file.session->opening();
     auto const& team = file.session->team();
 
-    // The settings and, unless the machine must be looked at first, all that rank 0 finds: one message.
+    // One message has the settings and everything that rank 0 finds, unless the machine must be examined first.
     core::Status status;
     auto const known = [&] { return file.session->discovery().known(wish_of(file.settings)); };
     auto const tell = [&] {
@@ -265,9 +268,9 @@ void complete(OpenFile& file)
 {
     auto& session = *file.session;
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
-    if (had_bytes || !session.several_nodes())  // all have it, or nobody
+    if (had_bytes || !session.several_nodes())  // all ranks have the file open, or none has
         file.raise_if("open", session.agreement().agree(file.make_empty()));
-    // What another host has opened before may be remembered there as it was.
+    // A host that opened the file before may have cached its old content.
     auto& lazy = file.lazy_target;
     if (had_bytes && session.team().rank() != 0 && lazy.if_open())
         if (auto again = lazy.open_again()) lazy.keep(std::move(*again));

@@ -1,4 +1,4 @@
-// Opening a file: rank 0 does what must be done once and tells the others.
+// Opens a file: rank 0 does what must be done once and tells the others.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,21 @@ struct Opening {
     MPI_Comm comm;
     Options const& options;
     MPI_Info info;
-    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
-    /// If given, they count instead of communicator, options and hints, and on one node no MPI call is made, as long as
-    /// the session knows its surroundings. On rank 0 the settings count.
+    std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept if not with the communicator
+    /// If given, they are used instead of communicator, options and hints, and on one node no MPI call is made if the
+    /// session already knows the machine. Rank 0's settings count.
     std::shared_ptr<engine::Session> session = nullptr;
     core::Result<settings::Settings> const* settings = nullptr;
 };
 
-/// Opens `file`, of which path, place, mode and `recovering` are given. It keeps its content until complete(): whatever
-/// else may fail is done in between. Throws on all ranks alike. Collective.
+/// Opens `file`, whose path, place, mode and `recovering` are set. The file keeps its content until complete(), so that
+/// everything else that may fail can be done in between. Throws the same error on all ranks. Collective.
 void open(OpenFile& file, Opening const& opening);
-/// Empties a file of Mode::create; then it is open for good. Throws on all ranks alike. Collective.
+/// Empties a file of Mode::create and completes opening. Throws the same error on all ranks. Collective.
 void complete(OpenFile& file);
 
-/// For a collective call before a file is open: until the ranks have agreed on settings each goes by its own time-out.
-/// The watchdog must be held for as long as the call lasts. Local.
+/// For a collective call before a file is open: until the ranks have agreed on settings, each uses its own time-out.
+/// The watchdog must be held during the call. Local.
 [[nodiscard]] std::shared_ptr<comm::Watchdog> watch_unopened(MPI_Comm comm, char const* call, std::string const& path,
                                                              Options const& options, MPI_Info info);
 

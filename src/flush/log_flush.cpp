@@ -32,7 +32,8 @@ core::Status LogFlush::all()
         team.size() == 1 || total->dense() || engine::find_overlap(team, batch.claims, *total).has_value();
     if (apart && done_.empty()) return run(batch);
     if (apart) return run(content_.batch(0, UINT64_MAX - 1, done_));
-    // What was drained in the background may be older than another rank's bytes. All is written again, by its owner.
+    // What was drained in the background may be older than another rank's bytes. Therefore everything is written again,
+    // each byte by its owner.
     return run(content_.batch(0, UINT64_MAX - 1, owned_by_others(team, content_, *total)));
 }
 
@@ -49,7 +50,7 @@ core::Status LogFlush::run(stage::Batch const& batch)
     }();
     if (!plan) return tl::unexpected(plan.error());
     engine::Transfer transfer(file_.session, file_.around, batch.variables, std::move(*plan));
-    if (transfer.plan().job.nodes == 1)  // all have their plan, or nobody
+    if (transfer.plan().job.nodes == 1)  // all ranks have a plan, or none has
         if (auto status = session.agreement().agree({}); !status) return status;
     try {
         return move(transfer, batch);
@@ -80,7 +81,7 @@ core::Status LogFlush::move(engine::Transfer& transfer, stage::Batch const& batc
         transfer.start({data, {}, 0, false, file_.storage.block_bytes, &file_.lazy_target}, false);
         outcome = transfer.wait({});
     }
-    account_.write.add(outcome, inside);  // its steps and bytes were counted when they went into the log
+    account_.write.add(outcome, inside);  // steps and bytes were counted when they went into the log
     if (outcome.status && progress_) progress_(batch.bytes);
     return outcome.status;
 }
@@ -89,7 +90,7 @@ core::Status replay(file::OpenFile& file, report::Account& account, stage::LogCo
                     LogFlush::OnProgress const& progress)
 {
     file.watch("recover");
-    content.rewrite_stored();  // the target may have lost it with its machine
+    content.rewrite_stored();  // the target may have lost it when its machine stopped
     return LogFlush(file, account, content, {}, progress).all();
 }
 

@@ -1,4 +1,5 @@
-// LogFlush: brings the requests of logs into the file, each byte from the latest of all ranks. Collective, all of it.
+// LogFlush: writes the requests of logs to the file, each byte from the latest request of all ranks. All functions are
+// collective.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ namespace tapioca::flush {
 class LogFlush {
 public:
     using OnProgress = std::function<void(std::uint64_t bytes)>;
-    /// `done` are bytes of the file that need not be written, unless ranks overlap.
+    /// `done`: bytes of the file that need not be written, unless ranks overlap.
     LogFlush(file::OpenFile& file, report::Account& account, stage::LogContent& content, std::vector<Extent> done,
              OnProgress progress);
-    /// The same Status on every rank.
+    /// Flushes everything. The same Status on every rank.
     core::Status all();
 
 private:
@@ -32,8 +33,8 @@ private:
     OnProgress progress_;
 };
 
-/// Brings the requests of logs, of which this rank has `content`, into the file. Collective; what `tapioca log recover`
-/// does. `progress` hears of bytes of this rank that are done.
+/// Writes the requests of logs, of which this rank has `content`, to the file, as `tapioca log recover` does.
+/// Collective. `progress` is told how many bytes of this rank are done.
 core::Status replay(file::OpenFile& file, report::Account& account, stage::LogContent& content,
                     LogFlush::OnProgress const& progress);
 

@@ -1,4 +1,4 @@
-// Opening the log of a file: rank 0 decides, every rank makes its own, and the marker comes last.
+// Opens the log of a file: rank 0 decides, every rank makes its own log, and the marker comes last.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,7 +21,7 @@ namespace {
 
 using FoundTier = core::Result<std::unique_ptr<machine::Tier>>;
 
-/// What rank 0 decides for all logs of a file. The target's path follows.
+/// What rank 0 decides for all logs of a file. The target's path follows in the message.
 struct Common {
     stage::OpeningId identity;
     stage::LogMapping mapping;
@@ -29,7 +29,7 @@ struct Common {
     std::uint64_t inode;
 };
 
-/// The tier of this node that the log shall be on.
+/// The tier of this node for the log.
 FoundTier find_tier(file::OpenFile const& file)
 {
     std::vector<machine::TierTraits> here;
@@ -40,7 +40,7 @@ FoundTier find_tier(file::OpenFile const& file)
     return machine::make_tier(*traits);
 }
 
-/// Servers that a whole machine shares suffer under many files.
+/// Whether many machines share the directory's file system, whose servers do not cope well with many files.
 bool is_shared(std::string const& directory)
 {
     core::Descriptor const probe(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -64,7 +64,7 @@ stage::Durable durable_of(file::OpenFile const& file)
                                   : stage::Durable::sync;
 }
 
-/// Half of what a memory tier has is the program's.
+/// Half of the free space of a memory tier is left to the program.
 std::uint64_t limit_of(file::OpenFile const& file, machine::TierTraits const& tier)
 {
     if (auto const limit = file.settings.options.stage_size) return *limit;
@@ -90,7 +90,7 @@ stage::Head head_of(file::OpenFile const& file, Common const& common, std::strin
     return head;
 }
 
-/// This rank's log, or its part of the node's. Collective over the node's ranks.
+/// Makes this rank's log, or its part of the node's. Collective over the node's ranks.
 core::Result<stage::LogWriter> make_log(file::OpenFile const& file, FoundTier const& tier, Common const& common,
                                         std::string const& target)
 {
@@ -117,7 +117,7 @@ core::Result<stage::LogWriter> make_log(file::OpenFile const& file, FoundTier co
         }
         if (status) status = (*tier)->bind(writer->data_descriptor());
     }
-    if (shared) {  // the others find it there
+    if (shared) {  // the other ranks find it there
         auto const made = file.session->agreement().agree(status);
         if (made && team.node_rank() != 0)
             writer = stage::LogWriter::join(place, static_cast<std::uint32_t>(team.rank()));
@@ -130,7 +130,7 @@ core::Result<stage::LogWriter> make_log(file::OpenFile const& file, FoundTier co
     return writer;
 }
 
-/// The marker, on rank 0, once all logs are there. Collective.
+/// Makes the marker on rank 0, once all logs exist. Collective.
 core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& common, std::string const& target,
                                            std::string const& directory)
 {
@@ -149,14 +149,14 @@ core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& c
         marker.nodes.push_back(
             {texts[node].substr(0, line), texts[node].substr(line + 1), {ranks.begin(), ranks.end()}});
     }
-    // The marker is the last thing that may fail, and then the file should keep its content.
+    // The marker is the last step that may fail, and if it fails the file should keep its content.
     auto const beside = target.substr(0, target.rfind('/') + 1);
     bool const empties = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (empties && ::geteuid() == ::getuid() && ::access(beside.c_str(), W_OK | X_OK) != 0)
         return core::fail_errno(errno, "making a marker in " + beside);
     if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
     bool const lasting = durable_of(file) != stage::Durable::sync;
-    // What the log says is of a file that was emptied, perhaps, and not of what it had before.
+    // The logs belong to the file as it is after it may have been emptied, and not to its earlier content.
     if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
     auto const facts = stage::facts_of(target::descriptor(*file.target()));
     if (!facts) return tl::unexpected(facts.error());
@@ -164,7 +164,7 @@ core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& c
     return stage::create_marker(marker, lasting);
 }
 
-/// How far the clock of the file's times is ahead of the hosts'. Collective.
+/// How far the clock of the file's times is ahead of the hosts' clocks. Collective.
 std::int64_t clock_ahead_ns(file::OpenFile const& file, core::Descriptor const& marker)
 {
     if (!file.storage.remote) return 0;
@@ -172,7 +172,7 @@ std::int64_t clock_ahead_ns(file::OpenFile const& file, core::Descriptor const& 
     return file.session->agreement().least(ahead) ? ahead[0] : 0;
 }
 
-/// What rank 0 decides, and the target's path, on all ranks. Collective.
+/// Distributes what rank 0 decides, and the target's path, to all ranks. Collective.
 core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundTier const& tier)
 {
     std::string told;
@@ -192,12 +192,12 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundT
     return std::pair(common, heard->substr(sizeof common));
 }
 
-/// The log could not be made for all ranks: takes away what is there of it. Collective.
+/// The log could not be made for all ranks: removes what there is of it. Collective.
 void take_away(file::OpenFile& file, FoundTier const& tier, core::Result<stage::LogWriter> const& writer,
                Common const& common)
 {
     if (writer) (void)stage::remove_log(writer->place());
-    (void)file.session->agreement().agree({});  // the directory is empty once all have removed theirs
+    (void)file.session->agreement().agree({});  // the directory is empty once all ranks have removed their files
     if (!tier) return;
     if (auto const directory = stage::directory_of((*tier)->directory(), common.identity))
         stage::remove_directory(*directory);
@@ -243,7 +243,7 @@ std::unique_ptr<Staging> Staging::open(file::OpenFile& file, report::Account& ac
     return staging;
 }
 
-/// All ranks have their logs: what else there is to a staged file.
+/// Completes a staged file after all ranks have their logs.
 void Staging::settle(core::Descriptor marker)
 {
     if (marker) {
@@ -287,7 +287,7 @@ void Staging::meet_neighbours()
     stage_.meet(stage::NodeLogs(std::move(logs)));
 }
 
-/// Without it, all is left to the flush.
+/// If the drainer cannot be started, everything is left to the flush.
 void Staging::launch_background_drainer()
 {
     auto const wish = file_.settings.options.stage_drain.value_or("off");

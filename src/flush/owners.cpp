@@ -11,8 +11,8 @@ namespace {
 
 using Interval = comm::Team::Interval;
 
-/// This rank's claims, with their epochs in the place of the rank, cut at slice boundaries; first in each slice is who
-/// makes them, and how many.
+/// This rank's claims, with the epoch in place of the rank, cut at slice boundaries. The first entry of each slice says
+/// whose claims they are, and how many.
 std::vector<std::vector<Interval>> deal(comm::Team const& team, std::vector<stage::Claim> const& claims,
                                         engine::FileSection const& section)
 {
@@ -31,7 +31,7 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, std::vector<stag
     return slices;
 }
 
-/// Of the claims on this rank's slice, what each rank loses to others.
+/// For the claims on this rank's slice: what each rank loses to others.
 std::vector<std::vector<Interval>> judge(comm::Team const& team, std::vector<Interval> const& incoming)
 {
     struct Claimed {

@@ -1,4 +1,4 @@
-// Owners: where the logs of several ranks have the same bytes, whose are they?
+// Owners: decides to which rank bytes belong that are in the logs of several ranks.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tapioca::flush {
 
-/// Of the bytes that this rank's requests have written, those that a later epoch of another rank has as well; of equal
-/// epochs the highest rank's count as the later. Collective.
+/// Of the bytes that this rank's requests have written, those that another rank has written in a later epoch. Within
+/// one epoch, a higher rank counts as later. Collective.
 std::vector<Extent> owned_by_others(comm::Team const& team, stage::LogContent& content, pattern::Summary const& total);
 
 }  // namespace tapioca::flush

@@ -19,21 +19,21 @@ namespace tapioca::flush {
 
 namespace {
 
-/// Staged files that this process has open.
+/// The number of staged files that this process has open.
 std::atomic<int> open_files = 0;
 
-/// Giving memory back takes about as long as filling it did, and nobody need wait for it.
+/// Releasing memory takes about as long as filling it did, so a thread does it and nobody has to wait.
 void give_back(stage::Stage stage, std::shared_ptr<stage::LogContent> content)
 {
     if (stage.writer().used_bytes() < core::MiB) return;
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
     try {
         auto kept = std::make_shared<stage::Stage>(std::move(stage));
         std::thread([a = std::move(kept), b = std::move(content)] {}).detach();
-    } catch (std::system_error const&) {  // then here and now
+    } catch (std::system_error const&) {  // then release it here
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -57,26 +57,26 @@ Staging::Staging(file::OpenFile& file, report::Account& account, stage::Stage st
 
 Staging::~Staging()
 {
-    file_.lazy_target.tell_changes(nullptr);  // the note is in the log
+    file_.lazy_target.tell_changes(nullptr);  // the time is recorded in the log
     --open_files;
     if (removed_) give_back(std::move(stage_), std::move(flushed_));
 }
 
-/// Of many files, the target is open only while it is used, so that they do not need more descriptors than a process
-/// may have. Local.
+/// If there are many files, the target is open only while it is used, so that they do not need more descriptors than a
+/// process may have. Local.
 core::Status Staging::rest()
 {
     constexpr int few = 8;
     return open_files > few ? file_.lazy_target.close() : core::Status();
 }
 
-/// Notes that all logs may be forgotten. Collective.
+/// Notes in the marker that everything in the logs was flushed. Collective.
 core::Status Staging::commit(bool durable)
 {
     auto& session = *file_.session;
     auto const& team = session.team();
     bool const lasting = durable || stage_.durable() != stage::Durable::sync;
-    bool const syncs = lasting || !file_.storage.coherent;  // else the file changes after it is noted what it is
+    bool const syncs = lasting || !file_.storage.coherent;  // otherwise the file would change after its state was noted
     core::Status status;
     if (syncs && team.node_rank() == 0) {
         auto* const target = file_.target();
@@ -88,7 +88,7 @@ core::Status Staging::commit(bool durable)
         auto const facts =
             target ? stage::facts_of(target::descriptor(*target)) : tl::unexpected(file_.target_status().error());
         if (!facts) status = tl::unexpected(facts.error());
-        // The first note was the marker's making.
+        // The first note was written when the marker was made.
         stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
         if (facts) noted.file = *facts;
         if (status)
@@ -107,15 +107,15 @@ core::Status Staging::empty()
     auto status = session.agreement().agree(first ? stage_.reset(true) : core::Status());
     if (!first) note_failure(stage_.reset(false));
     if (status && draining_) stage_.mark_doubtful();
-    // Some log would be read as empty, whatever came into it.
+    // Some log would be read as empty, whatever is added to it.
     if (!status) stage_.give_up("the log could not be emptied and is not used any more");
     auto place = stage_.writer().check_place();
-    if (!place) place = stage_.writer().check_place();  // the look itself may have failed
+    if (!place) place = stage_.writer().check_place();  // checking may itself have failed
     if (!place) stage_.give_up(place.error().text + ", and nothing can be staged any more");
     return status;
 }
 
-/// Whether a log of this node goes on beside the target.
+/// Whether a log of this node continues beside the target.
 bool Staging::overflows() const
 {
     auto const& team = file_.session->team();
@@ -125,13 +125,13 @@ bool Staging::overflows() const
     return false;
 }
 
-/// What this node's background drainer has written. Collective over the node.
+/// The parts of the file that this node's background drainer has written. Collective over the node.
 std::vector<Extent> Staging::pause_background_drainer()
 {
     std::string text;
     if (background_drainer_) {
         auto done = background_drainer_->pause();
-        if (overflows()) done.clear();  // the background_drainer has not seen those logs
+        if (overflows()) done.clear();  // the background drainer has not read those logs
         text.assign(reinterpret_cast<char const*>(done.data()), done.size() * sizeof done[0]);
     }
     text = comm::broadcast(file_.session->team().node(), std::move(text));
@@ -154,7 +154,7 @@ core::Status Staging::flush(bool durable)
     return status ? tell_failures() : status;
 }
 
-/// What went wrong on some rank since the last time, for all to hear. Collective.
+/// Tells all ranks of failures on any rank since the last time. Collective.
 core::Status Staging::tell_failures()
 {
     auto const status = file_.session->agreement().agree(failed_);
@@ -166,7 +166,7 @@ core::Status Staging::flush(bool durable, bool closing)
 {
     core::Stopwatch const watch(flushing_);
     auto& session = *file_.session;
-    if (shared() || draining_) (void)session.agreement().agree({});  // nobody adds to the log while others look at it
+    if (shared() || draining_) (void)session.agreement().agree({});  // nobody appends to the log while others read it
     auto const content = stage_.content();
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
     auto status = session.agreement().least(all);
@@ -177,7 +177,7 @@ core::Status Staging::flush(bool durable, bool closing)
         status = drain(**content);
         if (status) {
             status = commit(durable);
-            stage_.advance();  // what comes now is later than what was noted, whether that worked or not
+            stage_.advance();  // later requests come after what was noted, whether or not this succeeded
             flushed = status.has_value();
         }
         if (status && !closing) status = empty();
@@ -207,7 +207,7 @@ core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
     if (auto status = file_.session->agreement().least(values); !status) return status;
     auto const reading_end = -values[1];
     auto const staged_end = -values[3];
-    // Also where the log makes the file longer, and the read would end too early.
+    // Also flush if the log makes the file longer, so that the read does not end too early.
     bool const longer = staged_end > -values[4] && reading_end > -values[4];
     bool const touches = values[0] < staged_end && (values[2] < reading_end || longer);
     return touches ? flush(false) : core::Status();
@@ -226,8 +226,8 @@ core::Status Staging::close()
     drained_bytes_ = background_drainer_ ? background_drainer_->drained_bytes() : 0;
     background_drainer_.reset();
     if (!status) return status;
-    // Wherever the job is killed now, no log is left that a later job takes for one with data: the logs read as empty
-    // before the marker goes, and the marker goes before the logs.
+    // Wherever the job is killed from here on, no log is left that a later job takes for one with data: the logs read
+    // as empty before the marker is removed, and the marker is removed before the logs.
     bool const first_user = !shared() || session.team().node_rank() == 0;
     stage_.finish(first_user);
     if (shared()) (void)session.agreement().agree({});

@@ -1,4 +1,4 @@
-// Staging: the log of an open file, as all its ranks see it: opening, flushing and closing are collective.
+// Staging: the log of an open file, as all its ranks see it. Opening, flushing and closing are collective.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace tapioca::flush {
 
 class Staging {
 public:
-    /// The log that the file's settings ask for, or null. Collective. Throws if it cannot be had; a full tier is a
-    /// warning, and the file goes without.
+    /// Opens the log that the file's settings ask for, or returns null. Collective. Throws if the log cannot be made;
+    /// if the tier is full, prints a warning, and the file has no log.
     static std::unique_ptr<Staging> open(file::OpenFile& file, report::Account& account);
     ~Staging();
     Staging(Staging const&) = delete;
@@ -26,29 +26,32 @@ public:
     /// A collective call of the program on the file begins.
     void advance() { stage_.advance(); }
 
-    /// A failure of this rank's alone, for all to hear at the next flush. Local.
+    /// Records a failure of this rank alone, which all ranks hear of at the next flush. Local.
     void note_failure(core::Status const& status);
-    /// One variable of a write. Local: the failure is this rank's alone.
+    /// Logs one variable of a write. Local: a failure concerns only this rank.
     core::Status write(stage::Stage::Write const& write);
-    /// Likewise, but to the file at once. `beside_others`: other handles of the file may hand over older bytes.
+    /// Logs a variable and writes it to the file at once. `beside_others`: other handles of the file may hand over
+    /// older bytes.
     core::Status write_through(stage::Stage::Write const& write, bool beside_others);
 
-    /// Before somebody reads or writes the target past the log: brings what this rank has in it there, as
-    /// stage::Stage::hand_over() has it. Local. `durable`: on the target's devices.
+    /// To be called before an access to the target past the log: writes this rank's contents of the log to the target,
+    /// as stage::Stage::hand_over() does. Local. `durable`: on the target's devices.
     core::Status hand_over(stage::Stage::PastTheLog next, bool durable);
-    /// Notes that this rank is about to change the target, or just did, in a way that is not seen here. Local.
+    /// Records that this rank is about to change the target, or has just done so, in a way that is not seen here.
+    /// Local.
     void touch() { stage_.writer().changes()->note(); }
-    /// Brings all that is in the logs into the file. Collective; the same Status on every rank. If it fails, the logs
+    /// Writes the contents of all logs to the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
     core::Status flush(bool durable);
-    /// The same if somebody's log may have bytes that somebody will read: [begin, end) here. Collective.
+    /// Flushes if some rank's log may have bytes that some rank is about to read; [begin, end) is this rank's range.
+    /// Collective.
     core::Status flush_before_read(std::int64_t begin, std::int64_t end);
-    /// Where the furthest byte in anybody's log ends. Collective.
+    /// The end of the furthest byte in any rank's log. Collective.
     [[nodiscard]] std::int64_t end();
-    /// Flushes; then, if that went well, removes logs and marker. Collective.
+    /// Flushes and, if this succeeds, removes logs and marker. Collective.
     core::Status close();
 
-    /// As JSON, for the report. Collective.
+    /// Figures as JSON, for the report. Collective.
     [[nodiscard]] std::string figures();
 
 private:
@@ -75,22 +78,22 @@ private:
     report::Account& account_;
     stage::Stage stage_;
     std::string tier_;
-    std::string target_;                                            ///< its path when it was opened, resolved
-    core::Descriptor marker_;                                       ///< on rank 0, where it cannot be mapped
-    stage::HeldMarker held_;                                        ///< else, which needs no descriptor
+    std::string target_;                                            ///< the target's resolved path when it was opened
+    core::Descriptor marker_;                                       ///< on rank 0, if the marker cannot be mapped
+    stage::HeldMarker held_;                                        ///< otherwise; needs no descriptor
     bool draining_ = false;                                         ///< in the background; the same on all ranks
-    std::unique_ptr<stage::BackgroundDrainer> background_drainer_;  ///< then, on the first rank of each node
-    core::Status failed_;   ///< of this rank's collective writes the first failure, to be told at a flush
+    std::unique_ptr<stage::BackgroundDrainer> background_drainer_;  ///< if draining_, on the first rank of each node
+    core::Status failed_;   ///< the first failure of this rank's collective writes, to be reported at a flush
     bool removed_ = false;  ///< the log's files are gone
-    std::shared_ptr<stage::LogContent> flushed_;  ///< what was in them, at the end
-    std::int64_t reach_ = 0;                      ///< the file can become so long
+    std::shared_ptr<stage::LogContent> flushed_;  ///< the contents of the logs at the end
+    std::int64_t reach_ = 0;                      ///< the greatest size that the file can have
     std::uint64_t flushes_ = 0;
-    std::uint64_t drained_bytes_ = 0;  ///< by the background_drainer
+    std::uint64_t drained_bytes_ = 0;  ///< by the background drainer
     double creating_ = 0;
     double flushing_ = 0;
 };
 
-/// What is told of a staged file for which MPI, or its life, ends before close().
+/// The message about a staged file that was not closed before MPI, or the file object, ended.
 std::string never_closed(std::string const& path);
 
 }  // namespace tapioca::flush

@@ -1,4 +1,4 @@
-// Writing to the log of a file, and past it to the file itself. Local, all of it.
+// Writes to the log of a file, and past the log to the file itself. All functions are local.
 #include <algorithm>
 #include <cstdint>
 
@@ -13,7 +13,7 @@ namespace tapioca::flush {
 
 namespace {
 
-/// From the first to behind the last byte; an empty range at the beginning if there is none.
+/// From the first byte to the end of the last; an empty range at 0 if there are no bytes.
 std::pair<std::int64_t, std::int64_t> range_of(stage::Stage::Write const& write)
 {
     auto begin = pattern::no_offset;
@@ -37,7 +37,7 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     auto const& layouts = write.variable.layouts();
     bool const one_piece = layouts.size() == 1 && layouts[0].pieces() == 1;
     auto const [begin, end] = range_of(write);
-    // One piece needs no lock, as it needs none with the MPI library.
+    // A single piece needs no lock, as in the MPI library.
     target::RangeLock const lock(*target, begin, one_piece ? begin : end);
     for (auto const& layout : layouts)
         pattern::each_piece(layout, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
@@ -48,7 +48,7 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
     return status;
 }
 
-/// Once for each node.
+/// Warns once per node.
 void Staging::warn_if_full()
 {
     if (!stage_.take_warning()) return;
@@ -64,7 +64,7 @@ void Staging::note_failure(core::Status const& status)
     core::keep_first(failed_, status);
 }
 
-/// What can never get into the file must not get into the log, where it would keep all else from being flushed.
+/// Data that can never be written to the file must not get into the log, because no flush could succeed then.
 core::Status Staging::check_reach(stage::Stage::Write const& write)
 {
     auto const end = range_of(write).second;
@@ -87,7 +87,7 @@ core::Status Staging::write(stage::Stage::Write const& write)
 core::Status Staging::write_through(stage::Stage::Write const& write, bool beside_others)
 {
     auto status = [&] {
-        // Else the background drainer, or another handle's hand-over, could write older bytes between the two.
+        // Otherwise the background drainer, or another handle that hands over, could write older bytes in between.
         stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
         return stage_.write_through(write, [&] { return write_to_target(write); });
     }();
@@ -102,8 +102,8 @@ core::Status Staging::hand_over(stage::Stage::PastTheLog next, bool durable)
     if (stage_.empty()) return {};
     auto* const target = file_.target();
     if (!target) return file_.target_status();
-    // Else the background drainer could write these bytes after whatever is done next, or this rank over what another
-    // writes now.
+    // Otherwise the background drainer could write these bytes after the access that follows, or this rank could
+    // overwrite what another rank writes now.
     stage::Lock const lock(stage_.writer().place().directory);
     target::RangeLock const range(*target, stage_.begin(), stage_.end());
     bool const lasting =

@@ -9,7 +9,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// `counts` as Calls::counts() has them, of one rank or of several.
+/// `counts` as returned by Calls::counts(), for one rank or summed over several.
 nlohmann::ordered_json describe(Calls const& made, std::vector<std::uint64_t> const& counts)
 {
     auto result = nlohmann::ordered_json::array();

@@ -27,7 +27,7 @@ void Calls::passed(Call call, std::string const& why)
 {
     std::lock_guard const lock(mutex_);
     auto& reasons = passed_[static_cast<std::size_t>(call)];
-    constexpr std::size_t most = 16;  // reasons that name numbers must not fill the memory
+    constexpr std::size_t most = 16;  // limits the memory for reasons that contain numbers
     ++reasons[reasons.contains(why) || reasons.size() < most ? why : "other reasons"];
 }
 

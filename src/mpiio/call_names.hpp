@@ -12,7 +12,7 @@
 
 namespace tapioca::mpiio {
 
-// Why those that are not served on most files are not; nothing for the others.
+// The second column says why calls that are not served on most files are passed on; `none` for the others.
 // clang-format off
 #define TAPIOCA_CALLS(X)                                                                                            \
     X(read_at, independent) X(write_at, independent) X(iread_at, independent) X(iwrite_at, independent)             \
@@ -36,24 +36,24 @@ constexpr bool is_blocking_collective(Call call)
     return call == Call::read_at_all || call == Call::write_at_all || call == Call::read_all || call == Call::write_all;
 }
 
-/// What became of a rank's calls on one file. Counts are this rank's. Any thread.
+/// How a rank's calls on one file were served or passed on. Counts are this rank's. Any thread.
 class Calls {
 public:
-    /// A call that is not served, for the reason that there is for its kind.
+    /// Counts a call that is passed on for the reason that applies to its kind.
     void passed(Call call) { never_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed); }
     void passed(Call call, std::string const& why);
     void served(Call call) { served_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed); }
     void clear();
 
-    /// Of those served, by call, then of those passed on.
+    /// The numbers of served calls, by call, followed by those of calls passed on.
     [[nodiscard]] std::vector<std::uint64_t> counts() const;
-    /// Why calls of that kind were passed on, and how often.
+    /// Why calls of this kind were passed on, and how often.
     [[nodiscard]] std::map<std::string, std::uint64_t> reasons(Call call) const;
 
 private:
     std::array<std::atomic<std::uint64_t>, calls> never_ = {};
     std::array<std::atomic<std::uint64_t>, calls> served_ = {};
-    mutable std::mutex mutex_;  ///< of the rest
+    mutable std::mutex mutex_;  ///< protects the members below
     std::array<std::map<std::string, std::uint64_t>, calls> passed_;
 };
 

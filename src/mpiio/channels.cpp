@@ -23,7 +23,7 @@ std::shared_ptr<Channels> kept_with(MPI_Comm comm)
     return std::static_pointer_cast<Channels>(comm::attached(comm, key()));
 }
 
-/// Null if it would be of no use. Collective over `comm`.
+/// Returns null if the channel would be of no use. Collective over `comm`.
 std::shared_ptr<Channel> make_aside(MPI_Comm comm)
 {
     auto const settings = environment();
@@ -41,13 +41,14 @@ std::shared_ptr<Channel> make_aside(MPI_Comm comm)
 
 std::shared_ptr<Channels> Channels::of(MPI_Comm comm)
 {
-    // Threads may open files of their own at the same time, on MPI_COMM_SELF.
+    // Threads may open files on MPI_COMM_SELF at the same time.
     static auto& mutex = *new std::mutex;
     std::unique_lock lock(mutex, std::defer_lock);
     if (comm::size_of(comm) == 1) lock.lock();
     if (auto channels = kept_with(comm)) return channels;
 
-    // With one thread, communicators of the same ranks may share; and the ones that never go away keep what they have.
+    // With one thread, communicators of the same ranks may share their channels, and communicators that are never freed
+    // keep theirs.
     enum : unsigned { threads = 1, no_asides = 2 };
     auto const mine = (comm::threads_may_call() ? threads : 0U) | (may_begin_accesses() ? 0U : no_asides);
     auto const all = comm::unite(comm, mine, opening);
@@ -71,7 +72,7 @@ std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
 {
     bool const alone = comm::size_of(comm) == 1;
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (alone) lock.lock();  // else calls come one after the other
+    if (alone) lock.lock();  // otherwise calls come one after the other
     if (!one_each_) {
         if (!channels_[0]) channels_[0] = std::make_shared<Channel>();
         return channels_[0];
@@ -84,7 +85,7 @@ std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
     auto const free = static_cast<std::size_t>(std::countr_one(taken));
     if (free < most && channels_[free]) return channels_[free];
     auto channel = std::make_shared<Channel>();
-    // Now: later, another thread may be using `comm`.
+    // Connect it now, because another thread may be using `comm` later.
     channel->comm = alone ? comm::Own::self() : comm::Own::duplicate(comm, opening);
     if (free < most) channels_[free] = channel;
     return channel;
@@ -93,7 +94,7 @@ std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
 std::shared_ptr<Channel> Channels::take_aside(MPI_Comm comm, bool refused)
 {
     if (no_asides_ || comm::size_of(comm) == 1) return nullptr;
-    // One is free when no rank has a file on it any more, nor requests of such a file.
+    // A channel is free when no rank has a file on it any more, nor requests of such a file.
     constexpr unsigned nobody = 1U << most_asides;
     unsigned taken = refused ? nobody : 0;
     for (std::size_t i = 0; i < most_asides; ++i)

@@ -1,10 +1,11 @@
 // Channels: the communicators on which the files of one of the program's communicators run collectively.
 //
-// Until the first collective access the ranks are known only, and the program may free its communicator. In a program
-// without MPI_THREAD_MULTIPLE all collective calls come in the same order on all ranks, so that one communicator of
-// ours serves all files, a *channel*. With it, different threads may use different files at the same time, and every
-// open file has a channel of its own; when it is closed, the next one can have it. There a channel of one rank has no
-// communicator of ours: Open MPI may hang when threads make some of those at the same time.
+// Before the first collective access, only the ranks are recorded, and the program may free its communicator. In a
+// program without MPI_THREAD_MULTIPLE, all collective calls come in the same order on all ranks, so that one
+// communicator of the library, a *channel*, serves all files. With MPI_THREAD_MULTIPLE, different threads may use
+// different files at the same time, so every open file has a channel of its own; when it is closed, the next file can
+// reuse the channel. In this case, a channel of one rank has no communicator of the library, because Open MPI may hang
+// when threads make several of them at the same time.
 #pragma once
 
 #include <mpi.h>
@@ -26,18 +27,18 @@
 
 namespace tapioca::mpiio {
 
-/// A declared step, and what this rank's part in it was declared for.
+/// A declared step, and the access of this rank for which it was declared.
 struct KnownStep {
-    pattern::Shape shape;  ///< of no bytes, if this rank has none
+    pattern::Shape shape;  ///< empty if this rank has no bytes
     std::int64_t origin = 0;
-    std::string conditions;  ///< file system and settings that the plan was made for; the same on all ranks
+    std::string conditions;  ///< file system and settings for which the plan was made; the same on all ranks
     std::unique_ptr<declared::StepState> step;
 };
 
-/// How long an access takes on this rank, from when all ranks have decided about it.
+/// Measures how long an access takes on this rank, from when all ranks have decided about it.
 class Timed {
 public:
-    /// By the plan in this place, in this direction.
+    /// For an access with the plan at this place, in this direction.
     Timed(std::size_t place, engine::Op op) : place_(place), op_(op) {}
     void end() { seconds_ = seconds_.value_or(std::chrono::duration<double>(Clock::now() - start_).count()); }
     [[nodiscard]] std::optional<double> seconds() const { return seconds_; }
@@ -52,15 +53,16 @@ private:
     std::optional<double> seconds_;
 };
 
-/// A communicator of ours and the plans that were made on it.
+/// A communicator of the library and the plans that were made on it.
 struct Channel {
     static constexpr std::size_t most_known = 8;
 
     comm::Own comm;
-    std::shared_ptr<engine::Session> session;  ///< if that is MPI_COMM_SELF; else it is kept with the communicator
-    std::vector<KnownStep> known;              ///< given back before the communicator
+    std::shared_ptr<engine::Session>
+        session;  ///< if the communicator is MPI_COMM_SELF; otherwise the session is kept with the communicator
+    std::vector<KnownStep> known;  ///< destroyed before the communicator
     std::size_t oldest = 0;
-    std::optional<Timed> last;  ///< the access before, of which all ranks learn in the next one
+    std::optional<Timed> last;  ///< the previous access, whose time all ranks learn in the next one
     FirstAccesses first;
 };
 
@@ -71,18 +73,18 @@ public:
     Channels(Channels const&) = delete;
     Channels& operator=(Channels const&) = delete;
 
-    /// A channel for a file that is being opened on `comm`, the communicator that these are of. With
-    /// MPI_THREAD_MULTIPLE collective over it: one small reduction. Else local.
+    /// A channel for a file that is being opened on `comm`, which must be the communicator of this object. With
+    /// MPI_THREAD_MULTIPLE, collective over `comm`: one small reduction. Otherwise local.
     [[nodiscard]] std::shared_ptr<Channel> take(MPI_Comm comm);
-    /// One for the accesses of such a file that the engine does beside the program, if no rank refuses: with a
-    /// communicator, a session and the machine known. Null if the program has no use for it, if the ranks are on
-    /// several nodes, there is one only, or too many are taken. Collective over `comm`: one small reduction, where it
-    /// can be had at all.
+    /// A channel for accesses of such a file that the engine does beside the program, unless a rank refuses. It has a
+    /// communicator and a session, and the machine is known. Null if the program does not need it, if the ranks are on
+    /// several nodes, if there is only one rank, or if too many channels are taken. Collective over `comm`: one small
+    /// reduction, unless it is known that there is none.
     [[nodiscard]] std::shared_ptr<Channel> take_aside(MPI_Comm comm, bool refused);
     /// Gives the channel its communicator. Collective over the ranks.
     void connect(Channel& channel) const;
 
-    /// Kept with the communicator, so that files that come and go do not start one each.
+    /// Keeps the watchdog with the communicator, so that not every file starts one.
     void keep(std::shared_ptr<comm::Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
 
 private:
@@ -91,9 +93,9 @@ private:
     static constexpr std::size_t most = 16;
 
     std::shared_ptr<comm::Watchdog> watchdog_;
-    bool one_each_;  ///< every open file has its own
+    bool one_each_;  ///< every open file has its own channel
     std::mutex mutex_;
-    std::optional<comm::Ranks> ranks_;  ///< if the channel gets its communicator later
+    std::optional<comm::Ranks> ranks_;  ///< set if the channel gets its communicator later
     std::array<std::shared_ptr<Channel>, most> channels_;
     static constexpr std::size_t most_asides = 8;
     bool no_asides_;

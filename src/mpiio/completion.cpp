@@ -1,4 +1,4 @@
-// The functions in which programs complete requests, some of which may be ours. Cheap while none is.
+// The functions in which programs complete requests, some of which may be the library's. Cheap if none is.
 #include "mpiio/generalized_requests.hpp"
 #include "mpiio/interpose.hpp"
 

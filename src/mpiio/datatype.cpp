@@ -23,13 +23,13 @@ tl::unexpected<core::Failure> unsupported(std::string text)
     return core::fail(Errc::unsupported, std::move(text));
 }
 
-/// An element and `count` of them.
+/// An element, and a map of `count` such elements.
 struct Element {
     Typemap map;
     std::int64_t extent = 0;
 
     [[nodiscard]] Typemap times(std::int64_t count) const { return Typemap::loop(count, extent, map); }
-    /// `count` of them lie in one piece.
+    /// True if `count` elements are contiguous.
     [[nodiscard]] bool in_one_piece(std::int64_t count) const
     {
         return map.contiguous() && (count == 1 || extent == map.bytes());
@@ -112,7 +112,7 @@ Typemap decode_subarray(ArgumentNumbers integers, Element const& element)
     return map;
 }
 
-/// A process's share of one dimension: blocks of `length` indices, `processes` of them in a turn.
+/// A process's share of one dimension: blocks of `length` indices, dealt out to `processes` processes in turn.
 Typemap deal(Typemap const& map, std::int64_t step, std::int64_t size, std::int64_t length, std::int64_t processes,
              std::int64_t place)
 {
@@ -134,7 +134,7 @@ core::Result<Typemap> decode_darray(ArgumentNumbers integers, Element const& ele
     auto const arguments = integers.subspan(3 + 2 * n, n);
     auto const processes = integers.subspan(3 + 3 * n, n);
     bool const fortran = integers[3 + 4 * n] == MPI_ORDER_FORTRAN;
-    std::vector<std::int64_t> places(n);  // in the grid of processes, which is in C order always
+    std::vector<std::int64_t> places(n);  // in the grid of processes, which is always in C order
     auto rank = integers[1];
     for (auto d = n; d-- > 0; rank /= processes[d]) places[d] = rank % processes[d];
     auto map = element.map;
@@ -158,7 +158,7 @@ core::Result<Typemap> decode_darray(ArgumentNumbers integers, Element const& ele
 
 core::Result<Typemap> decode(MPI_Datatype type);
 
-/// The types that a datatype was made of, each different one decoded once.
+/// The types of which a datatype was made; each different type is decoded once.
 class DatatypeElements {
 public:
     core::Status add(std::vector<MPI_Datatype> const& types)
@@ -238,7 +238,7 @@ extern "C" int forget(MPI_Datatype /*type*/, int /*key*/, void* value, void* /*s
     return MPI_SUCCESS;
 }
 
-/// Attributes are changed and read under this: one that another thread replaces is freed.
+/// Protects the attributes: an attribute that another thread replaces is freed.
 std::mutex cache;
 
 /// @pre cache is locked

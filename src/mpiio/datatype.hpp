@@ -10,15 +10,15 @@
 
 namespace tapioca::mpiio {
 
-/// Elements of a datatype: each is `map`, the next one `extent` bytes further.
+/// A datatype: each element is `map`, and the next element is `extent` bytes further on.
 struct Datatype {
     pattern::Typemap map;
     std::int64_t lower_bound = 0;
     std::int64_t extent = 0;
 };
 
-/// Local; any thread. Decoded once for each derived datatype and kept with it as an attribute, so that asking again
-/// costs a lookup. Errc::unsupported, with a reason, for what cannot be decoded.
+/// Decodes a datatype. Local; any thread. A derived datatype is decoded once, and the result is kept with it as an
+/// attribute, so that later calls cost a lookup. Fails with Errc::unsupported, and a reason, if it cannot be decoded.
 core::Result<Datatype> datatype_of(MPI_Datatype type);
 core::Result<pattern::Typemap> typemap_of(MPI_Datatype type);
 

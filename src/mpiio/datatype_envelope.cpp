@@ -9,8 +9,8 @@ namespace tapioca::mpiio {
 
 namespace {
 
-// The forms with displacements as Fortran integers, which MPI-3 removed and its libraries still know: each has the
-// number before that of the form that replaced it.
+// The constructors with displacements as Fortran integers, which MPI-3 removed but MPI libraries still know. The number
+// of each is one less than that of the constructor that replaced it.
 constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1;
 constexpr int hindexed_integer = MPI_COMBINER_HINDEXED - 1;
 constexpr int struct_integer = MPI_COMBINER_STRUCT - 1;
@@ -21,7 +21,7 @@ struct Envelope {
 };
 
 #if MPI_VERSION >= 4
-// The forms with large counts, which relatives of MPICH with its ABI may lack.
+// The functions with large counts, which MPI libraries with MPICH's ABI may lack.
 template <class Function>
 Function find(char const* name)
 {
@@ -72,7 +72,7 @@ void split(DatatypeEnvelope& contents, std::int64_t at)
     contents.integers.erase(first, contents.integers.end());
 }
 
-/// How many of a constructor's numbers come before its displacements, were they all in one row.
+/// How many of a constructor's numbers come before its displacements, if all are in one sequence.
 std::int64_t before_displacements(int combiner, std::vector<std::int64_t> const& numbers)
 {
     if (combiner == MPI_COMBINER_HVECTOR || combiner == MPI_COMBINER_HINDEXED_BLOCK) return 2;
@@ -95,7 +95,7 @@ void unify_removed_forms(DatatypeEnvelope& contents)
     split(contents, before_displacements(combiner, contents.integers));
 }
 
-/// Made with large counts: only what is no count is among the integers.
+/// For types made with large counts: only numbers that are not counts are among the integers.
 void unify_large_form(DatatypeEnvelope& contents, std::vector<std::int64_t> const& counts)
 {
     auto& integers = contents.integers;

@@ -1,4 +1,4 @@
-// DatatypeEnvelope: what MPI tells of how a datatype was made, in one form for all constructors and counts of any size.
+// DatatypeEnvelope: how a datatype was made, according to MPI, in one form for all constructors and counts of any size.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +10,8 @@
 
 namespace tapioca::mpiio {
 
-/// Numbers are in the order of the constructor's arguments: displacements in bytes among the addresses, all else among
-/// the integers. Owns the datatypes that MPI hands out with them.
+/// Numbers are in the order of the constructor's arguments: displacements in bytes are in `addresses`, all others in
+/// `integers`. Owns the datatypes that MPI returns.
 struct DatatypeEnvelope {
     DatatypeEnvelope() = default;
     DatatypeEnvelope(DatatypeEnvelope const&) = delete;
@@ -29,11 +29,11 @@ struct DatatypeEnvelope {
 /// Local.
 core::Result<DatatypeEnvelope> contents_of(MPI_Datatype type);
 
-/// Made in a way that MPI libraries are known to move rightly: contiguous, vectors and subarrays of what MPI has by
-/// itself, and no more than two of them in each other. Local.
+/// True if the datatype was made in a way that MPI libraries are known to handle correctly: contiguous, vector and
+/// subarray types of predefined types, nested at most twice. Local.
 bool is_simple(MPI_Datatype type);
 
-/// One that MPI has by itself, and that must not be freed.
+/// True if the datatype is predefined and must not be freed.
 bool predefined(MPI_Datatype type);
 
 }  // namespace tapioca::mpiio

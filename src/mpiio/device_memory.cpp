@@ -12,7 +12,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-// The few declarations needed of cuda.h and hip_runtime_api.h: neither is required to build or to run.
+// The few declarations needed from cuda.h and hip_runtime_api.h, so that neither is required to build or to run.
 using CuPointerGetAttribute = int (*)(void* data, int attribute, unsigned long long address);
 constexpr int cu_memory_type = 2;
 constexpr unsigned cu_device = 2;
@@ -32,7 +32,7 @@ using HipGetLastError = int (*)();
 constexpr int hip_device = 2;      // since version 6; 1 before
 constexpr int hip_device_old = 1;  // 1 is host memory since then, for which host_pointer is set
 
-/// What the program has loaded of these, in whatever way and however late.
+/// The runtimes that the program has loaded, in any way and at any time.
 struct Runtimes {
     CuPointerGetAttribute cuda = nullptr;
     HipPointerGetAttributes hip = nullptr;
@@ -45,7 +45,7 @@ void take(Function& function, std::string const& library, char const* name)
     void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return;
     function = reinterpret_cast<Function>(::dlsym(handle, name));
-    ::dlclose(handle);  // the program's own handle keeps it
+    ::dlclose(handle);  // the program's own handle keeps the library loaded
 }
 
 int count_loads(dl_phdr_info* info, std::size_t /*bytes*/, void* loads)
@@ -60,7 +60,7 @@ int add_name(dl_phdr_info* info, std::size_t /*bytes*/, void* names)
     return 0;
 }
 
-/// Cheap where no library was loaded since the last call.
+/// Cheap if no library was loaded since the last call.
 Runtimes runtimes()
 {
     static auto& mutex = *new std::mutex;
@@ -72,7 +72,7 @@ Runtimes runtimes()
     if (loads == searched) return found;
     searched = loads;
     std::vector<std::string> names;
-    ::dl_iterate_phdr(add_name, &names);  // under the linker's lock, so that they are opened afterwards
+    ::dl_iterate_phdr(add_name, &names);  // this holds the linker's lock, so the libraries are opened afterwards
     for (auto const& path : names) {
         auto const name = std::string_view(path).substr(path.rfind('/') + 1);
         if (name.starts_with("libcuda.so")) take(found.cuda, path, "cuPointerGetAttribute");
@@ -89,7 +89,7 @@ bool in_cuda(CuPointerGetAttribute ask, void const* address)
     auto const number = reinterpret_cast<unsigned long long>(address);
     unsigned type = 0;
     if (ask(&type, cu_memory_type, number) != 0 || type != cu_device) return false;
-    unsigned managed = 0;  // the processor reaches that, too
+    unsigned managed = 0;  // the processor can access managed memory, too
     return ask(&managed, cu_is_managed, number) != 0 || managed == 0;
 }
 

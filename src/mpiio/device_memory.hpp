@@ -1,4 +1,4 @@
-// Buffers that the processor cannot reach.
+// Recognises buffers that the processor cannot access.
 #pragma once
 
 namespace tapioca::mpiio {

@@ -1,15 +1,15 @@
-// What this library says on stderr.
+// Messages of this library on stderr.
 #pragma once
 
 #include <string>
 
 namespace tapioca::mpiio {
 
-/// A whole line, such as an Error's own words: it begins with our name.
+/// Prints a whole line, such as an Error's text, which begins with the library's name.
 void tell(std::string const& line);
 
-/// On rank 0 of the job, and once: the first reason why files are left to the MPI library although nobody wished that.
-/// Such a line, too.
+/// Prints, once and on rank 0 of the job, the first reason why files are left to the MPI library although nobody asked
+/// for that. `why` is a whole line, too.
 void tell_left_alone(std::string const& why);
 
 }  // namespace tapioca::mpiio

@@ -1,5 +1,5 @@
-// The ways of data accesses and of calls that flush: served by the file's handle, or passed on to the MPI library.
-// `pass_on` is the MPI library's own function with the program's arguments.
+// How data accesses and calls that flush are handled: served by the file's handle, or passed on to the MPI library.
+// `pass_on` calls the MPI library's own function with the program's arguments.
 #pragma once
 
 #include <utility>
@@ -12,8 +12,8 @@
 
 namespace tapioca::mpiio {
 
-/// A call that the MPI library does on a file that is known. If it is collective, all ranks must come to it, also one
-/// on which something went wrong before, which hears of that afterwards.
+/// A call that the MPI library does on a known file. If it is collective, all ranks must make it, even a rank with an
+/// earlier error, which is reported afterwards.
 template <class PassOn>
 int pass_on_with(MPI_File file, Handle& known, Direction direction, int late, PassOn pass_on)
 {
@@ -38,13 +38,14 @@ int collective(MPI_File file, DataAccess const& request, MPI_Status* status, Pas
     return pass_on();
 }
 
-/// The beginning of a split call. It is done beside the program or, where that cannot be, here, which MPI allows.
+/// The beginning of a split call. The access is done beside the program or, if that is not possible, here, which MPI
+/// allows.
 template <class PassOn>
 int begin(MPI_File file, DataAccess const& request, PassOn pass_on)
 {
     if (auto const known = find(file)) {
         if (known->is_split()) {
-            PMPI_File_call_errhandler(file, MPI_ERR_OTHER);  // one at a time
+            PMPI_File_call_errhandler(file, MPI_ERR_OTHER);  // only one may be active at a time
             return MPI_ERR_OTHER;
         }
         auto const pending = known->begin(request, nullptr);
@@ -79,7 +80,7 @@ int end(MPI_File file, MPI_Status* status, PassOn pass_on)
     return pass_on();
 }
 
-/// An independent access: served where the file is staged. `reply` tells the program of the outcome then.
+/// An independent access: served if the file is staged. Then `reply` returns the outcome to the program.
 template <class Reply, class PassOn>
 int independent(MPI_File file, DataAccess const& request, Reply reply, PassOn pass_on)
 {
@@ -89,9 +90,9 @@ int independent(MPI_File file, DataAccess const& request, Reply reply, PassOn pa
     return outcome.served ? reply(outcome) : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
-/// A nonblocking collective call. It must not wait for other ranks. It is done beside the program where that can be;
-/// `pass_on_alone` on a rank that cannot take part. Of a staged file, a write is logged and a read is that of one rank
-/// alone, `pass_on_alone` where the logs have nothing to do with it. Else it is passed on.
+/// A nonblocking collective call, which must not wait for other ranks. If possible, it is done beside the program; a
+/// rank that cannot take part uses `pass_on_alone`. On a staged file, a write is logged, and a read is done by this
+/// rank alone, with `pass_on_alone` if it does not concern the logs. Otherwise the call is passed on.
 template <class PassOn, class PassOnAlone>
 int nonblocking(MPI_File file, DataAccess const& request, MPI_Request* handle, PassOn pass_on,
                 PassOnAlone pass_on_alone)
@@ -114,7 +115,7 @@ int nonblocking(MPI_File file, DataAccess const& request, MPI_Request* handle, P
     return staged ? pass_on_alone() : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
-/// Where the MPI library has the shared pointer. Collective: nobody leaves before it is there.
+/// Moves the shared pointer, which the MPI library keeps. Collective: no rank returns before it has moved.
 inline int move_shared(MPI_File file, MPI_Offset to)
 {
     Within const within;
@@ -133,7 +134,7 @@ int shared(MPI_File file, DataAccess const& request, PassOn pass_on)
                                 : pass_on_with(file, *known, request.direction, MPI_SUCCESS, pass_on);
 }
 
-/// A collective call that the MPI library does, on a file in which everything is.
+/// A collective call that the MPI library does, after everything was brought into the file.
 template <class PassOn>
 int after_flush(MPI_File file, bool durable, PassOn pass_on)
 {
@@ -148,8 +149,8 @@ int after_flush(MPI_File file, bool durable, PassOn pass_on)
     return pass_on_with(file, *known, Direction::write, late, pass_on);
 }
 
-/// A collective access at the shared pointer: served as one at explicit offsets. The pointer, which is the MPI
-/// library's, is moved past it; nobody leaves before that.
+/// A collective access at the shared pointer, served as an access at explicit offsets. The pointer, which the MPI
+/// library keeps, is moved past it; no rank returns before that.
 template <class PassOn>
 int ordered(MPI_File file, DataAccess request, MPI_Status* status, PassOn pass_on)
 {
@@ -164,7 +165,7 @@ int ordered(MPI_File file, DataAccess request, MPI_Status* status, PassOn pass_o
     return code != MPI_SUCCESS ? code : moved;
 }
 
-/// The beginning of a split one.
+/// The beginning of a split access at the shared pointer.
 template <class PassOn>
 int ordered_begin(MPI_File file, DataAccess request, PassOn pass_on)
 {

@@ -1,7 +1,7 @@
-// EarlyAccess: the ranks meet before an access, to decide about it, and after it, to hear of each other's errors. A
-// rank that expects every rank to move its own data, as in the access before, does its part before the first of these:
-// if all did, and nothing went wrong, they need not meet again. If not, the access is done from the beginning, which
-// moves the same bytes once more. Local, all of it: nothing need be the same on all ranks.
+// EarlyAccess: the ranks meet before an access, to decide about it, and after it, to hear of each other's errors. If a
+// rank expects every rank to move its own data, as in the previous access, it does its part before the first meeting.
+// If all ranks did so without an error, they need not meet again. Otherwise the access is done from the beginning,
+// which moves the same bytes once more. All functions are local, and nothing needs to be the same on all ranks.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ namespace tapioca::mpiio {
 
 class EarlyAccess {
 public:
-    /// Does this rank's part if that is expected to be right. Whether it did so, and nothing went wrong.
+    /// Does this rank's part if it expects that all ranks will. Returns whether it did so without an error.
     bool go(Channel const& channel, declared::FileState& file, std::string const& conditions, DataAccess const& request,
             PreparedAccess const& part);
-    /// All ranks went ahead, with data that the plan fits: the access is done. The bytes that were moved.
+    /// All ranks went ahead, with data that fits the plan, so the access is done. Returns the number of bytes moved.
     std::int64_t arrived(DataAccess const& request, PreparedAccess const& part, declared::StepState& step);
-    /// They did not: what this rank did, if it did anything, was in vain.
+    /// Not all ranks went ahead; if this rank did, its work was in vain.
     void in_vain();
-    /// The access has run by the plan in this place.
+    /// The access has run with the plan at this place.
     void ran(Direction direction, std::size_t place) { place_[index(direction)] = place; }
 
 private:
@@ -37,7 +37,8 @@ private:
     [[nodiscard]] bool expected(Channel const& channel, declared::FileState const& file, std::string const& conditions,
                                 Direction direction, PreparedAccess const& part) const;
 
-    std::array<std::optional<std::size_t>, 2> place_;  ///< of the plan by which the last write, and read, ran
+    std::array<std::optional<std::size_t>, 2>
+        place_;  ///< place of the plan with which the last write, and the last read, ran
     int in_vain_ = 0;
 
     // the access that is under way

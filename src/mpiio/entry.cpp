@@ -1,5 +1,5 @@
-// The functions that programs call in place of the MPI library's, under their MPI_ and their PMPI_ names: the Fortran
-// bindings of some MPIs reach the latter.
+// The functions that programs call in place of the MPI library's, under their MPI_ and PMPI_ names, because the Fortran
+// bindings of some MPIs call the latter.
 #include "mpiio/dispatch.hpp"
 #include "mpiio/file_calls.hpp"
 #include "mpiio/interpose.hpp"
@@ -9,7 +9,7 @@ using namespace tapioca::mpiio;
 
 namespace {
 
-/// For Request, which has one member for both directions.
+/// For DataAccess, which has one member for both directions.
 void* writable(void const* buffer)
 {
     return const_cast<void*>(buffer);
@@ -30,7 +30,7 @@ INTERPOSE(File_set_atomicity, (MPI_File file, int atomic), (file, atomic), set_a
 INTERPOSE(File_get_size, (MPI_File file, MPI_Offset* size), (file, size), get_size(file, size))
 INTERPOSE(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), seek(file, offset, whence))
 
-// Collective, and no data accesses.
+// Collective calls that are not data accesses.
 #define AFTER_FLUSH(NAME, DURABLE, PARAMETERS, ARGUMENTS) \
     INTERPOSE(File_##NAME, PARAMETERS, ARGUMENTS,         \
               after_flush(file, DURABLE, [&] { return mpi_functions().mpi.File_##NAME ARGUMENTS; }))
@@ -40,8 +40,8 @@ AFTER_FLUSH(set_size, false, (MPI_File file, MPI_Offset size), (file, size))
 AFTER_FLUSH(preallocate, false, (MPI_File file, MPI_Offset size), (file, size))
 AFTER_FLUSH(seek_shared, false, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence))
 
-// Collective, at an explicit offset and at the individual pointer. COUNT is the type of a count, LARGE what the names
-// with large counts end in.
+// Collective accesses at an explicit offset and at the individual pointer. COUNT is the type of a count, LARGE the
+// suffix of the names with large counts.
 #define COLLECTIVE(WAY, CONST, COUNT, LARGE)                                                                        \
     INTERPOSE(                                                                                                      \
         File_##WAY##_at_all##LARGE,                                                                                 \
@@ -82,7 +82,7 @@ COLLECTIVE_END(write, const, at_all)
 COLLECTIVE_END(write, const, all)
 COLLECTIVE_END(write, const, ordered)
 
-// Those that are passed on, unless the file is staged. HOW is one of the functions above.
+// Accesses that are passed on, unless the file is staged. HOW is one of the functions above.
 #define INDEPENDENT(WAY, NAME, HOW, REPLY, CONST, COUNT, LARGE, TYPE, RESULT)                                        \
     INTERPOSE(                                                                                                       \
         File_##NAME##_at##LARGE,                                                                                     \

@@ -1,4 +1,4 @@
-// The environment's settings, which are the same on all ranks.
+// The settings in the environment, which are the same on all ranks.
 #pragma once
 
 #include "core/result.hpp"
@@ -6,10 +6,10 @@
 
 namespace tapioca::mpiio {
 
-/// Read anew when they have changed. Local.
+/// Reads them again if they have changed. Local.
 core::Result<settings::Settings> environment();
 
-/// Whether they turn everything off. A bad setting does, and is told once. Local.
+/// Whether they turn off the library. A bad setting does, and is reported once. Local.
 bool is_off();
 
 }  // namespace tapioca::mpiio

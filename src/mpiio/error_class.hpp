@@ -1,4 +1,4 @@
-// MPI's error classes for our errors.
+// Maps the library's errors to MPI error classes.
 #pragma once
 
 #include <tapioca/tapioca.hpp>
@@ -9,7 +9,7 @@ namespace tapioca::mpiio {
 
 int class_of(Error const& error);
 int class_of(core::Failure const& failure);
-/// MPI_SUCCESS if nothing went wrong.
+/// MPI_SUCCESS if there is no error.
 int class_of(core::Status const& status);
 
 }  // namespace tapioca::mpiio

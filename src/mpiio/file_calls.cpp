@@ -13,12 +13,12 @@ namespace tapioca::mpiio {
 int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* file)
 {
     Within const within;
-    // A second handle may begin at the end of the file, which is where this process's log ends.
+    // A second handle may begin at the end of the file, which may be in this process's log.
     if (auto const other = name && (amode & MPI_MODE_APPEND) && any_logs() ? which(name) : std::nullopt)
         for (auto const& log : logs_of(*other, nullptr)) (void)log->hand_over(Direction::read, false);
     auto const code = mpi_functions().mpi.File_open(comm, name, amode, info, file);
     if (code != MPI_SUCCESS || !name) return code;
-    (void)remove(*file);  // a handle that was closed where we did not see it
+    (void)remove(*file);  // the handle was closed without this library noticing
     if (is_off()) return code;
     auto const known = std::make_shared<Handle>(*file, comm, name, amode, info);
     known->start();
@@ -29,7 +29,7 @@ int open(MPI_Comm comm, char const* name, int amode, MPI_Info info, MPI_File* fi
 int close(MPI_File* file)
 {
     auto const known = file ? find(*file) : nullptr;
-    auto const ours = known ? known->close() : MPI_SUCCESS;  // until then other handles find its log
+    auto const ours = known ? known->close() : MPI_SUCCESS;  // until then, other handles find its log
     if (known) (void)remove(*file);
     if (ours != MPI_SUCCESS) PMPI_File_call_errhandler(*file, ours);
     Within const within;
@@ -42,7 +42,7 @@ int set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Dat
 {
     Within const within;
     auto const known = find(file);
-    if (known) known->finish_pending();  // it is through the view as it was
+    if (known) known->finish_pending();  // outstanding accesses use the old view
     auto const code = mpi_functions().mpi.File_set_view(file, displacement, etype, filetype, datarep, info);
     if (!known) return code;
     if (code == MPI_SUCCESS) {
@@ -78,7 +78,7 @@ int set_atomicity(MPI_File file, int atomic)
     auto const known = find(file);
     bool const together = known && known->has_log();
     auto const error = known ? known->flush(false) : MPI_SUCCESS;
-    if (together && error != MPI_SUCCESS) return raise(file, error);  // the mode stays
+    if (together && error != MPI_SUCCESS) return raise(file, error);  // the mode is not changed
     auto const code = mpi_functions().mpi.File_set_atomicity(file, atomic);
     if (known && code == MPI_SUCCESS) known->set_atomicity(atomic != 0);
     return code != MPI_SUCCESS ? code : raise(file, error);

@@ -1,5 +1,5 @@
-// What MPI's calls on a file as a whole do here: each makes the MPI library's own call as well. Arguments and results
-// are those of MPI_File_NAME.
+// MPI's calls on a file as a whole. Each also makes the MPI library's own call. Arguments and results are those of
+// MPI_File_NAME.
 #pragma once
 
 #include <mpi.h>

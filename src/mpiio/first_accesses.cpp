@@ -13,7 +13,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-constexpr double bytes_a_piece = 256;  // that MPI libraries move in the time that one costs them
+constexpr double bytes_a_piece = 256;  // bytes that an MPI library moves in the time that one piece costs
 constexpr unsigned worth_it = 1U << 31;
 
 struct Told {
@@ -31,7 +31,7 @@ extern "C" void combine_told(void* in, void* inout, int* count, MPI_Datatype* /*
     }
 }
 
-/// A read beyond the end of the file is miscounted by MPI libraries.
+/// MPI libraries miscount a read beyond the end of the file.
 bool is_within(ProgramFile const& program, PreparedAccess const& part)
 {
     MPI_Offset size = 0;
@@ -51,7 +51,7 @@ try {
     if (request.direction == Direction::read && !is_within(program, part)) return true;
     part_ = pattern::summarise({std::make_shared<pattern::Variable const>(pattern::variable_of(part.access))});
     return false;
-} catch (std::exception const&) {  // no memory: the engine tells
+} catch (std::exception const&) {  // no memory; the engine will report it
     part_ = {};
     return true;
 }

@@ -22,7 +22,7 @@ struct HandedOut {
     std::unordered_map<MPI_Request, Ours> map;
 };
 
-/// Never destroyed: programs end with requests outstanding.
+/// Never destroyed, because programs may end with requests outstanding.
 HandedOut& handed_out()
 {
     static auto& all = *new HandedOut;
@@ -47,7 +47,7 @@ void forget(MPI_Request request)
     if (all.map.erase(request) > 0) outstanding.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// The state of a request is a shared pointer of its own. MPI gives it back before it uses the handle again.
+// The state of each request is a separate shared pointer. MPI frees it before it reuses the handle.
 extern "C" {
 int tell_of_pending(void* state, MPI_Status* status)
 {
@@ -55,7 +55,7 @@ int tell_of_pending(void* state, MPI_Status* status)
     fill(status, pending.outcome.bytes);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
-    return MPI_SUCCESS;  // an error is told through the file's handler, which MPI does not know of
+    return MPI_SUCCESS;  // errors are reported through the file's handler, which MPI does not know
 }
 int forget_pending(void* state)
 {
@@ -66,19 +66,19 @@ int forget_pending(void* state)
 }
 int go_on_with_pending(void* /*state*/, int /*complete*/)
 {
-    return MPI_SUCCESS;  // MPI knows no way back for collective calls
+    return MPI_SUCCESS;  // collective calls cannot be cancelled
 }
 }
 
-/// The error of an access that the program has completed, through its file's handler.
+/// Reports the error of an access that the program has completed, through its file's handler.
 int tell(PendingAccess const& pending)
 {
     auto const& outcome = pending.outcome;
-    auto const its = pending.aside.lock();  // else the file is closed
+    auto const its = pending.aside.lock();  // null if the file is closed
     return outcome.told || !its ? outcome.error : raise(its->handle(), outcome.error);
 }
 
-/// Those of an array that are ours, with their places.
+/// Those requests of an array that are the library's, with their places.
 std::vector<std::pair<int, Ours>> find_all(int count, MPI_Request const* requests)
 {
     std::vector<std::pair<int, Ours>> ours;
@@ -87,7 +87,8 @@ std::vector<std::pair<int, Ours>> find_all(int count, MPI_Request const* request
     return ours;
 }
 
-/// After a function that completes several: `places` says which place in `statuses` each of ours has, or -1.
+/// To be called after a function that completes several requests: `places` gives the place in `statuses` of each of the
+/// library's requests, or -1.
 template <class Place>
 int tell_all(std::vector<std::pair<int, Ours>> const& ours, int code, int statuses_used, MPI_Status* statuses,
              Place place)
@@ -219,7 +220,7 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status)
     return mpi_functions().mpi.Request_get_status(request, flag, status);
 }
 
-/// MPI forbids it for collective accesses. It goes on all the same, and MPI gets the request back once it is complete.
+/// MPI forbids this for collective accesses. The access goes on, and the request is freed once it is complete.
 int request_free(MPI_Request* request)
 {
     auto const ours = find(*request);

@@ -1,6 +1,6 @@
-// The requests that programs get for nonblocking collective accesses: generalized requests of MPI's, among others of
-// the program's. Nothing but these functions completes them, in a thread of the program's: MPI has no way for a library
-// to be asked, and a thread of ours may not call MPI.
+// The requests that programs get for nonblocking collective accesses. They are generalized requests of MPI, mixed with
+// the program's other requests. Only these functions complete them, in a thread of the program: MPI offers a library no
+// function to poll them with, and a thread of the library may not call MPI.
 #pragma once
 
 #include <mpi.h>
@@ -11,15 +11,15 @@
 
 namespace tapioca::mpiio {
 
-/// Makes the request that the program waits for. Local.
+/// Makes the request for which the program waits. Local.
 void hand_out(std::shared_ptr<PendingAccess> const& pending, MPI_Request* handle);
-/// It is settled: MPI may say so. Local.
+/// The access is settled: tells MPI that the request is complete. Local.
 void complete(PendingAccess& pending);
 
 /// Whether the program has any such requests. Any thread.
 bool any_handed_out();
 
-// What MPI's functions of these names do with arrays that may have requests of ours in them.
+// What MPI's functions of these names do with arrays that may contain requests of the library.
 
 int wait(MPI_Request* request, MPI_Status* status);
 int test(MPI_Request* request, int* flag, MPI_Status* status);

@@ -47,7 +47,7 @@ bool Handle::has_log_beside() const
     return any_logs() && opened().which && !logs_of(*opened().which, &opened()).empty();
 }
 
-/// This rank may wait for others in `call`, of MPI_File_... Local.
+/// This rank may wait for others in `call`, the end of a name MPI_File_.... Local.
 void Handle::watch(char const* call)
 {
     if (steps_.is_open()) return steps_.file().watch(call);
@@ -66,7 +66,8 @@ void Handle::start()
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
-    if (!opened().alone()) (void)hand_over(Direction::read);  // the ranks of a second handle find all they have staged
+    if (!opened().alone())
+        (void)hand_over(Direction::read);  // so that the ranks of a second handle find everything that they have staged
     if (!agree_to_serve()) return;
     if (may_stage(opened(), wished_))
         open_engine();
@@ -74,8 +75,8 @@ void Handle::start()
         tell_unstaged(opened());
 }
 
-/// Whether no rank wants the file left alone; asked once, and with every access until the engine is `worth` it to some
-/// rank. Collective.
+/// Whether no rank wants the file left alone. The ranks agree on this once, and with every access until the engine is
+/// `worth` it to some rank. Collective.
 bool Handle::agree_to_serve(bool worth)
 {
     auto& first = program_.channel->first;
@@ -96,8 +97,8 @@ bool Handle::agree_to_serve(bool worth)
     return program_.off.empty();
 }
 
-/// Whether the engine should be set up for this access and those before. Where the settings ask for what only the
-/// engine does, it should. Local.
+/// Whether the engine should be set up for this access and those before it. It should if the settings ask for something
+/// that only the engine does. Local.
 bool Handle::is_worth_it(DataAccess const& request)
 {
     auto const settings = hints_.settings();
@@ -108,7 +109,7 @@ bool Handle::is_worth_it(DataAccess const& request)
     return program_.channel->first.is_worth_it(program_, request, enough);
 }
 
-/// Opens the file for the engine on all ranks, the same that the MPI library has open, or gives it up. Collective.
+/// Opens the file that the MPI library has open for the engine as well, on all ranks, or gives it up. Collective.
 void Handle::open_engine()
 {
     try {
@@ -121,14 +122,14 @@ void Handle::open_engine()
     program_.has_new_hints = false;
     auto const& file = steps_.file();
     if (file.staging) staged_.open();
-    if (!file.storage.coherent)  // one node's ranks could share it, several could not
+    if (!file.storage.coherent)  // ranks of one node could share it, but those of several could not
         give_up(fmt::format("file system {}", file.storage.name));
     else if (has_log() && !staged_.identify())
         give_up(Steps::gone);
 }
 
-/// Closes the file for the engine; what went wrong is told by close(). Collective. Who uses the log through another
-/// handle waits for its end, and then finds everything in the file.
+/// Closes the file for the engine; close() reports errors. Collective. A thread that uses the log through another
+/// handle waits until this is done, and then finds everything in the file.
 void Handle::close_engine()
 {
     if (!steps_.is_open()) return;
@@ -144,12 +145,12 @@ void Handle::give_up(std::string const& why)
     close_engine();
 }
 
-/// The service tries; what all ranks have to do before it can try again is done here.
+/// Lets the service try, and does what all ranks have to do before it can try again.
 AccessOutcome Handle::serve(DataAccess const& request)
 {
     Within const within;
     finish_pending();
-    int late = MPI_SUCCESS;  // what went wrong on this rank alone before it joined the others
+    int late = MPI_SUCCESS;  // an error of this rank alone, from before it joined the others
     while (true) {
         watch(name(request.call).data());
         auto [outcome, next, why] = service().serve(request);
@@ -234,7 +235,7 @@ void Handle::add_hints(MPI_Info info) const
         PMPI_Info_set(info, name.c_str(), value.c_str());
 }
 
-/// What the engine did beside the program is part of the file's account. Collective.
+/// Adds what the engine did beside the program to the file's account. Collective.
 void Handle::close_aside()
 {
     if (!aside_ || !aside_->is_open()) return;
@@ -258,13 +259,13 @@ int Handle::close()
     finish_pending();
     bool const reported = steps_.is_open() || (aside_ && aside_->is_open());
     close_aside();
-    // What was written through it went to the file, and to another handle's log, which would write it again, over what
-    // others write to the file from now on.
+    // Data that was written through this handle is in the file and also in another handle's log. A flush of that log
+    // would write it again, over what others write to the file from now on.
     if (!has_log() && !opened().read_only())
         if (auto const error = service().flush(false); late_ == MPI_SUCCESS) late_ = error;
     if (steps_.is_open()) close_engine();
     if (reported) return late_;
-    // One that was never accessed collectively, or left to the MPI library, has rank 0's account.
+    // The account of a file that was never accessed collectively, or that was left to the MPI library, is rank 0's.
     auto const settings = hints_.settings();
     if (opened().first() && settings && settings->options.report)
         report_calls(*settings->options.report, opened().path, program_.off, calls());

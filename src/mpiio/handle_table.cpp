@@ -17,7 +17,7 @@ struct OpenHandles {
     std::unordered_map<MPI_File, std::shared_ptr<Handle>> map;
 };
 
-/// Never destroyed: programs end with files open.
+/// Never destroyed, because programs may end with files open.
 OpenHandles& table()
 {
     static auto& all = *new OpenHandles;
@@ -49,7 +49,7 @@ extern "C" int leave_unclosed(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, v
 
 }  // namespace
 
-/// What is kept with MPI_COMM_SELF goes first in MPI_Finalize.
+/// Attributes of MPI_COMM_SELF are deleted first in MPI_Finalize.
 void await_finalize()
 {
     static int const key = [] {

@@ -13,21 +13,21 @@ namespace tapioca::mpiio {
 class Handle;
 class Staged;
 
-// Any thread, all of these; local.
+// These functions may be called by any thread, and are local.
 
 std::shared_ptr<Handle> find(MPI_File file);
 void enter(MPI_File file, std::shared_ptr<Handle> handle);
 std::shared_ptr<Handle> remove(MPI_File file);
 
-/// What is left to say and to end of open files is done when MPI ends, from the first call on.
+/// From the first call on, ends and reports what is outstanding on open files when MPI ends.
 void await_finalize();
-/// A handle has got a log, or lost it.
+/// A handle has got a log, or has lost it.
 void count_log();
 void discount_log();
 /// Whether this process has files with logs.
 bool any_logs();
-/// The logs of handles, other than that of `but`, through which this process has the file open. Cheap if there are no
-/// logs at all.
+/// The logs of other handles than `but` through which this process has the file open. Cheap if there are no logs at
+/// all.
 std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Opened const* but);
 
 }  // namespace tapioca::mpiio

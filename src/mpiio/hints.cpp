@@ -66,7 +66,8 @@ std::vector<Hints::Hint> Hints::shown(bool serves) const
     std::vector<Hint> pairs = {{"tapioca", serves ? "true" : "false"}};
     auto const in_force = settings();
     if (!serves || !in_force) return pairs;
-    // Programs open other handles with this. The stage would be their wish there, even if it is the environment's.
+    // Programs open other handles with these hints. There, a stage would count as the program's wish, even if it comes
+    // from the environment.
     for (auto const& [name, value, origin] : in_force->lines())
         if (name != "stage" || has("tapioca_stage")) pairs.emplace_back("tapioca_" + name, value);
     return pairs;

@@ -1,4 +1,5 @@
-// Hints: what the program says of a file in MPI_Info objects, which may differ from rank to rank. All local.
+// Hints: the program's hints for a file, from MPI_Info objects, which may differ from rank to rank. All functions are
+// local.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +15,7 @@ namespace tapioca::mpiio {
 
 class Hints {
 public:
-    /// Those of MPI_File_open.
+    /// The hints of MPI_File_open.
     explicit Hints(MPI_Info info);
     Hints(Hints const&) = delete;
     Hints& operator=(Hints const&) = delete;
@@ -22,17 +23,17 @@ public:
 
     using Hint = std::pair<std::string, std::string>;
 
-    /// Takes over those for this library. True if any of them is new: programs hand back what they were shown, HDF5
-    /// with every access.
+    /// Adds the hints for this library. Returns true if any of them is new: programs pass back the hints that they were
+    /// shown, HDF5 with every access.
     bool add(MPI_Info info);
     [[nodiscard]] MPI_Info get() const { return info_; }
     [[nodiscard]] bool has(char const* name) const;
     /// Whether the hint `tapioca` says no.
     [[nodiscard]] bool refuse() const;
-    /// The settings in force, of the environment and of these.
+    /// The settings in force, from the environment and from these hints.
     [[nodiscard]] core::Result<settings::Settings> settings() const;
-    /// What MPI_File_get_info tells beside the MPI library's own: whether the file is served and, if so, the settings
-    /// in force.
+    /// What MPI_File_get_info shows in addition to the MPI library's own hints: whether the file is served and, if so,
+    /// the settings in force.
     [[nodiscard]] std::vector<Hint> shown(bool serves) const;
 
 private:

@@ -5,8 +5,8 @@
 
 namespace tapioca::mpiio {
 
-/// What this rank moves of a collective request, by the MPI library's blocking independent call. Local. Errors have
-/// been told then.
+/// Moves this rank's part of a collective request with the MPI library's blocking independent call. Local. The MPI
+/// library has already reported errors.
 AccessOutcome access_alone(MPI_File file, DataAccess const& request);
 
 }  // namespace tapioca::mpiio

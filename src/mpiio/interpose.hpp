@@ -6,8 +6,8 @@
 // NOLINTBEGIN: the names are MPI's
 #define EXPORTED extern "C" [[gnu::visibility("default")]]
 
-// Under the MPI_ name, a tool that comes after this library gets the call first; its own call of the PMPI_ name
-// is then served. What the MPI library calls for itself stays there.
+// Under the MPI_ name, a tool that is loaded after this library gets the call first; its own call of the PMPI_ name is
+// then served. Calls that the MPI library makes internally stay there.
 #define INTERPOSE(NAME, PARAMETERS, ARGUMENTS, ...)                                                          \
     static int take_##NAME PARAMETERS                                                                        \
     {                                                                                                        \

@@ -12,7 +12,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// In the spelling of C or of a Fortran compiler.
+/// The symbol may be spelled as in C or as by a Fortran compiler.
 bool begins_an_access(char const* symbol)
 {
     if (*symbol == 'P' || *symbol == 'p') ++symbol;
@@ -24,7 +24,7 @@ bool begins_an_access(char const* symbol)
     return has("_begin") || (nonblocking && has("_all"));
 }
 
-/// The dynamic section of a loaded object, as far as relocations go.
+/// The relocations in the dynamic section of a loaded object.
 class Object {
 public:
     explicit Object(dl_phdr_info const& info) : base_(info.dlpi_addr)
@@ -34,7 +34,7 @@ public:
                 look_at(reinterpret_cast<ElfW(Dyn) const*>(base_ + info.dlpi_phdr[i].p_vaddr));
     }
 
-    /// Whether it is linked to a library whose name contains this.
+    /// Whether the object is linked to a library whose name contains `name`.
     [[nodiscard]] bool needs(char const* name) const
     {
         for (auto const* entry = dynamic_; entry && names_ && entry->d_tag != DT_NULL; ++entry)
@@ -42,7 +42,7 @@ public:
         return false;
     }
 
-    /// Whether it refers to such a symbol. True if that cannot be told.
+    /// Whether the object refers to such a symbol. True if this is unknown.
     [[nodiscard]] bool refers_to(bool (*wanted)(char const*)) const
     {
         if (unknown_) return true;
@@ -66,12 +66,12 @@ private:
             case DT_RELASZ: relocations_.bytes = entry->d_un.d_val; break;
             case DT_JMPREL: of_functions_.at = place(entry); break;
             case DT_PLTRELSZ: of_functions_.bytes = entry->d_un.d_val; break;
-            case DT_REL: unknown_ = true; break;  // as on old machines
+            case DT_REL: unknown_ = true; break;  // used on old machines
             default: break;
             }
     }
 
-    /// Some loaders have added the base to addresses in this section, others not.
+    /// Some loaders have added the base to the addresses in this section, others have not.
     [[nodiscard]] std::uintptr_t place(ElfW(Dyn) const* entry) const
     {
         auto const address = static_cast<std::uintptr_t>(entry->d_un.d_ptr);
@@ -98,7 +98,7 @@ private:
     bool unknown_ = false;
 };
 
-/// MPI libraries refer to all of their own functions, and so does this one.
+/// MPI libraries refer to all of their own functions, and this library does, too.
 bool belongs_to_mpi(std::string_view path)
 {
     auto const name = path.substr(path.rfind('/') + 1);

@@ -1,4 +1,4 @@
-// Staged: writes, which go to the log or, where that must be, to the file itself with their place in the log.
+// Staged: writes. They go to the log or, if necessary, to the file itself, with their place in the log.
 #include <vector>
 
 #include "mpiio/error_class.hpp"
@@ -10,7 +10,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// Libraries write small things alone and expect others to find them in the file.
+/// Libraries write small data independently and expect others to find it in the file.
 constexpr std::uint64_t through_by_default = 64 * 1024;
 
 }  // namespace
@@ -24,8 +24,8 @@ try {
     return std::nullopt;
 }
 
-/// A write through this log's own handle or, if it is independent, another one of the file. What comes through another
-/// one is in the file at once. Local. @pre the log is there, and locked
+/// A write through this log's own handle or, if it is independent, through another handle of the file. Data that comes
+/// through another handle is in the file at once. Local. @pre the log exists and is locked
 AccessOutcome Staged::write(ProgramFile& through, DataAccess const& request, bool collective)
 {
     auto part = look_at(through, request);
@@ -52,11 +52,11 @@ AccessOutcome Staged::write(ProgramFile& through, DataAccess const& request, boo
     return outcome;
 }
 
-/// A collective write that this rank cannot log, for a reason of its own: the others are not waiting for it. What is
-/// wrong with it is the MPI library's to say. Local.
+/// A collective write that this rank cannot log, for a reason that concerns only this rank: the others do not wait for
+/// it. The MPI library reports what is wrong. Local.
 AccessOutcome Staged::write_past_the_log(DataAccess const& request, PreparedAccess const& part)
 {
-    // Else older bytes of another rank could be drained or handed over before these are read back.
+    // Otherwise older bytes of another rank could be drained or handed over before these are read back.
     stage::Lock const lock(staging().stage().writer().place().directory);
     auto outcome = access_alone(program_.opened.handle, request);
     if (outcome.error != MPI_SUCCESS) return outcome;
@@ -64,7 +64,7 @@ AccessOutcome Staged::write_past_the_log(DataAccess const& request, PreparedAcce
     return outcome;
 }
 
-/// Logs what was written past the log, as it is in the file now, so that it has its place among the other ranks'
+/// Logs data that was written past the log, as it is in the file now, so that it has a place among the other ranks'
 /// requests. Local.
 int Staged::enter(pattern::Access const& access)
 {

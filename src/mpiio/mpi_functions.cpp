@@ -21,7 +21,7 @@ void* find(char const* name)
     return ::dlsym(RTLD_NEXT, name);
 }
 
-/// A function with this signature for a name that the MPI library lacks.
+/// A function with this signature, for names that the MPI library lacks.
 template <class Result, class... Parameters>
 Result missing(Parameters...)
 {
@@ -53,7 +53,7 @@ void const* object_of(void const* function)
     return ::dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// What a library of the other family of MPIs is called: handles and constants differ, nothing would work.
+// Name of the library of the other family of MPIs: its handles and constants differ, and nothing would work.
 #if defined(OPEN_MPI)
 constexpr char const* this_mpi = "Open MPI";
 constexpr char const* other_mpi = "MPICH (or a relative of it)";
@@ -76,7 +76,7 @@ int look_for_foreign(dl_phdr_info* info, std::size_t /*bytes*/, void* found)
     return 0;
 }
 
-/// Before main: a program of another MPI would crash in its first call.
+/// Runs before main, because a program built for another MPI would crash in its first call.
 [[gnu::constructor]] void refuse_foreign()
 {
     bool found = false;

@@ -1,4 +1,4 @@
-// MpiFunctions: the MPI library's own functions behind those that this library takes over.
+// MpiFunctions: the MPI library's own functions, in place of which programs call those of this library.
 #pragma once
 
 #include <mpi.h>
@@ -34,8 +34,8 @@ namespace tapioca::mpiio {
 #endif
 // clang-format on
 
-/// The functions that come after ours in the order in which the program finds them. `next` has the MPI_ names, which
-/// may be another tool's; `mpi` the PMPI_ names.
+/// The functions that come after this library's in the order of symbol lookup. `next` has the MPI_ names, which may
+/// belong to another tool; `mpi` has the PMPI_ names.
 struct MpiFunctions {
 #define X(name) decltype(&::MPI_##name) name;
     struct Names {
@@ -50,10 +50,11 @@ struct MpiFunctions {
 /// Looked up at the first call.
 MpiFunctions const& mpi_functions();
 
-/// True if `next` is not the MPI library's, but that of a tool which will call the PMPI_ name.
+/// True if `next` belongs not to the MPI library, but to a tool, which will call the PMPI_ name.
 bool belongs_to_a_tool(void const* next, void const* mpi);
 
-/// While one of these lives, what this thread calls goes straight to the MPI library: it is ours, or the library's own.
+/// While an object of this class exists, MPI calls of this thread go straight to the MPI library, because they are made
+/// by this library or by the MPI library itself.
 class Within {
 public:
     Within() { ++depth; }

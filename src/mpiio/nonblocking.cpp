@@ -57,7 +57,7 @@ std::shared_ptr<PendingAccess> NonblockingAccesses::begin(DataAccess const& requ
         pending->request.offset = part.offset;
         if (!predefined(request.type)) PMPI_Type_dup(request.type, &pending->request.type);
         if (handle) hand_out(pending, handle);
-    } else {  // the others' plan has nothing of this rank
+    } else {  // the others' plan has no data of this rank
         part.access = {};
         part.bytes = 0;
         part.end = 0;
@@ -68,7 +68,7 @@ std::shared_ptr<PendingAccess> NonblockingAccesses::begin(DataAccess const& requ
     return pending;
 }
 
-/// The file for the engine, on the session of its own. Throws on all ranks alike. Collective.
+/// Opens the file for the engine, on the file's own session. Throws the same error on all ranks. Collective.
 void NonblockingAccesses::open()
 {
     auto const& opened = file_.opened;
@@ -82,8 +82,8 @@ void NonblockingAccesses::open()
     if (!storage.coherent) off_ = fmt::format("file system {}", storage.name);
 }
 
-/// The engine does it, with the other ranks; or nobody does, and each rank has to, alone. Collective, in the order of
-/// the queue; by whichever thread.
+/// The engine does the access together with the other ranks; or it cannot, and each rank has to do its part alone.
+/// Collective, in the order of the queue; on any thread.
 void NonblockingAccesses::serve(PendingAccess& pending) noexcept
 try {
     if (!steps_.is_open() && off_.empty()) open();
@@ -97,13 +97,13 @@ try {
     pending.why = off_ = error.what();
 }
 
-/// In a thread of the program.
+/// To be called in a thread of the program.
 void NonblockingAccesses::settle(PendingAccess& pending)
 {
     std::lock_guard const lock(pending.mutex);
     if (pending.settled) return;
     auto const& request = pending.request;
-    bool const own = pending.part.obstacle.empty();  // else its data went, or goes, another way
+    bool const own = pending.part.obstacle.empty();  // otherwise its data goes, or went, another way
     if (own) {
         if (pending.outcome.served)
             program_.calls.served(request.call);

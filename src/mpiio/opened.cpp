@@ -18,8 +18,8 @@ bool exists(std::string const& path)
     return ::stat(path.c_str(), &file) == 0;
 }
 
-/// The path of the file that the MPI library has opened under this name. Some drop a prefix such as `ufs:`; one that
-/// stands for another file system has no path.
+/// The path of the file that the MPI library opens under this name. Some MPI libraries drop a prefix such as `ufs:`; a
+/// name whose prefix stands for another file system has no path.
 std::optional<std::string> path_of(std::string const& name)
 {
     auto const colon = name.find(':');

@@ -1,4 +1,4 @@
-// Opened: what MPI_File_open was given, and which file it has opened.
+// Opened: the arguments of MPI_File_open, and which file it has opened.
 #pragma once
 
 #include <mpi.h>
@@ -9,26 +9,26 @@
 
 namespace tapioca::mpiio {
 
-/// What makes two handles those of one file, whatever its names.
+/// Identifies the file of a handle, whatever its name: two handles with equal values are handles of one file.
 struct Which {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
     bool operator==(Which const&) const = default;
 };
-/// Of the file that the MPI library opens under this name; none if it is not there. Local.
+/// Identifies the file that the MPI library opens under this name; none if it does not exist. Local.
 std::optional<Which> which(std::string const& name);
 
 struct Opened {
-    /// After the MPI library has opened it. Local.
+    /// To be called after the MPI library has opened the file. Local.
     Opened(MPI_File handle, MPI_Comm comm, std::string const& name, int amode);
 
     MPI_File handle;
     int amode;
     std::string path;            ///< absolute
-    std::optional<Which> which;  ///< the file that the MPI library has opened, as this rank found it then
+    std::optional<Which> which;  ///< the file that the MPI library has opened, as this rank found it at that time
     int rank = 0;
     int ranks = 1;
-    std::string refusal;  ///< why this rank wants everything passed on, as far as name and mode are concerned
+    std::string refusal;  ///< why this rank wants everything passed on, because of the name or the mode
 
     [[nodiscard]] bool first() const { return rank == 0; }
     /// Opened by one rank.

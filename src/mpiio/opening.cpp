@@ -16,8 +16,8 @@ constexpr int never_staged = MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MO
 
 }  // namespace
 
-/// What fewer ranks than the program has open together the others may open, too, and would know nothing of the log;
-/// that is PnetCDF's way of aggregating within nodes.
+/// If fewer ranks than the program has open a file together, the others may open it, too, and would not know of the
+/// log. PnetCDF's aggregation within nodes works this way.
 bool may_stage(Opened const& opened, bool wished)
 {
     return (opened.amode & never_staged) == 0 && (wished || opened.ranks >= comm::size_of(MPI_COMM_WORLD));
@@ -27,7 +27,7 @@ void tell_unstaged(Opened const& opened)
 {
     static std::atomic<bool> told = false;
     bool const by_mode = (opened.amode & never_staged) != 0;
-    // Of files that ranks open each for itself there may be as many as there are ranks.
+    // If each rank opens files for itself, there may be as many files as ranks.
     if (by_mode || !opened.first() || (opened.alone() && comm::world_rank() != 0) || told.exchange(true)) return;
     tell(fmt::format(
         "tapioca: {}: is not staged: it was opened by {} of the job's {} ranks, and the others would not know of "
@@ -60,7 +60,7 @@ std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const
     try {
         return open(true);
     } catch (Error const& error) {
-        auto file = open(false);  // fails again, if it is not the stage
+        auto file = open(false);  // fails again if the stage is not the reason
         static std::atomic<bool> told = false;
         if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files go without the stage", error.what()));
         return file;

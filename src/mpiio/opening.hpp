@@ -1,4 +1,4 @@
-// Opening a file for the engine beside the MPI library, which has opened it before.
+// Opens a file for the engine that the MPI library has opened before.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,19 @@
 
 namespace tapioca::mpiio {
 
-/// Whether the file may have a log, by what all ranks have said alike. `wished`: some rank's hints ask for one. Local.
+/// Whether the file may have a log, according to what all ranks know. `wished`: some rank's hints ask for one. Local.
 bool may_stage(Opened const& opened, bool wished);
 
-/// That the file goes without the stage that the environment asks for, once, if only its ranks are in the way. Local.
+/// Says once that the file is not staged although the environment asks for it, if the number of its ranks is the only
+/// reason. Local.
 void tell_unstaged(Opened const& opened);
 
-/// A log of the file is there. If that is a dead job's, and not that of a program that is running, which is nobody's
-/// concern, it is noted that this program may change the file. `what` says what to do about it. Local.
+/// There is a log of the file. If it belongs to a dead job, notes that this program may change the file; `what` says
+/// what to do about it. The log of a running program is ignored. Local.
 void go_past_marker(Opened const& opened, std::string const& what);
 
-/// Opens the file on the channel, with the stage that the settings ask for, if it may have one; or without, if that
-/// cannot be had. Collective. Throws an Error on all ranks if it cannot be opened at all.
+/// Opens the file on the channel, with the stage that the settings ask for, if it may have one; or without a stage, if
+/// that fails. Collective. Throws an Error on all ranks if the file cannot be opened at all.
 std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
                                                bool may_stage);
 

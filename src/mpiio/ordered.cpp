@@ -1,4 +1,4 @@
-// Accesses at the shared pointer in the order of the ranks: where each rank's part begins.
+// Accesses at the shared pointer in the order of the ranks: computes where each rank's part begins.
 #include "comm/team.hpp"
 #include "mpiio/handle.hpp"
 #include "mpiio/mpi_functions.hpp"
@@ -7,7 +7,7 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// Of a request; nothing if its arguments are wrong, which the ranks then find out together.
+/// The bytes of a request; 0 if its arguments are wrong, which the ranks then find out together.
 std::int64_t bytes_of(DataAccess const& request)
 {
     if (request.count < 0 || request.type == MPI_DATATYPE_NULL) return 0;
@@ -30,7 +30,7 @@ std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& req
         calls().passed(request.call);
         return std::nullopt;
     }
-    // Nobody is beyond this before all have come, and so nobody's earlier access moves the pointer after it was read.
+    // No rank passes this point before all have arrived, so no earlier access moves the pointer after it was read.
     auto const comm = program_.channel->comm.get();
     auto const [before, total] = comm::prefix_and_total(comm, bytes_of(request));
     MPI_Offset pointer = -1;
@@ -40,7 +40,7 @@ std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& req
         calls().passed(request.call);
         return std::nullopt;
     }
-    auto const etype = program_.view.etype_bytes();  // the same on all ranks, where the shared pointer is used
+    auto const etype = program_.view.etype_bytes();  // the same on all ranks if the shared pointer is used
     return OrderedPlace{begin + before / etype, begin + total / etype};
 }
 

@@ -1,5 +1,5 @@
-// The logs that this process has of a file beside that of the handle itself: it may have opened the file more than
-// once, and what is done through one handle must fit to what the logs of others have. Cheap where there are no logs.
+// The logs that this process has of a file through other handles. A process may have opened a file more than once, and
+// accesses through one handle must be consistent with the logs of the others. Cheap if there are no logs.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ namespace tapioca::mpiio {
 struct ProgramFile;
 class Staged;
 
-/// Where this handle has no log and is that of this rank alone: the log of another one in which its accesses can be put
-/// in order among what the ranks have logged. Else, or if there is none, null. Local.
+/// If this handle has no log and belongs to this rank alone: the log of another handle, in which its accesses can be
+/// put in order with what the ranks have logged. Otherwise, or if there is none, null. Local.
 std::shared_ptr<Staged> log_beside(ProgramFile const& program);
 
-/// Brings what is in the logs of other handles into the file. Local. An MPI error class.
+/// Writes the contents of the logs of other handles to the file. Local. Returns an MPI error class.
 int hand_over_beside(Opened const& opened, Direction direction, bool durable);
 
-/// The MPI library, or the engine, has done something with the file past this process's logs of it, just now: where
-/// that was a write, they say until when. Local.
+/// The MPI library, or the engine, has just accessed the file, past this process's logs of it. If it was a write, the
+/// logs record the time. Local.
 void passed_by(Opened const& opened, Direction direction);
 
 }  // namespace tapioca::mpiio

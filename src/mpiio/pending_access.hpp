@@ -1,4 +1,4 @@
-// PendingAccess: a nonblocking or split collective access that was begun and not yet completed.
+// PendingAccess: a nonblocking or split collective access that was begun and is not complete yet.
 #pragma once
 
 #include <mpi.h>
@@ -17,22 +17,22 @@ namespace tapioca::mpiio {
 class NonblockingAccesses;
 
 struct PendingAccess {
-    std::string why;         ///< nobody could serve it; the same on all ranks
-    DataAccess request;      ///< at an explicit offset; its datatype is ours where the program may have freed its own
-    PreparedAccess part;     ///< this rank's; of no bytes, if it takes part without data
-    int late = MPI_SUCCESS;  ///< what went wrong on this rank before it joined the others
-    std::weak_ptr<NonblockingAccesses> aside;  ///< gone when the file is closed, with all of them settled before
-    std::uint64_t number = 0;                  ///< in the queue
-    MPI_Request handle = MPI_REQUEST_NULL;     ///< what the program waits for, if it is not a split access
-    std::atomic<bool> freed = false;           ///< the program has given that back
+    std::string why;         ///< why it could not be served; the same on all ranks
+    DataAccess request;      ///< at an explicit offset; has a copy of the datatype if the program may free its own
+    PreparedAccess part;     ///< this rank's part; has no bytes if the rank takes part without data
+    int late = MPI_SUCCESS;  ///< an error of this rank, from before it joined the others
+    std::weak_ptr<NonblockingAccesses> aside;  ///< null once the file is closed; all accesses are settled before that
+    std::uint64_t number = 0;                  ///< number in the queue
+    MPI_Request handle = MPI_REQUEST_NULL;  ///< the request that the program waits for, unless this is a split access
+    std::atomic<bool> freed = false;        ///< the program has freed the request
 
-    std::mutex mutex;                   ///< of what follows, once the queue is done with it
+    std::mutex mutex;                   ///< protects the members below, once the queue has finished this access
     AccessOutcome outcome = {};         ///< the same error on all ranks
-    std::atomic<bool> settled = false;  ///< the outcome is there, and MPI knows that it is complete
+    std::atomic<bool> settled = false;  ///< the outcome is valid, and MPI knows that the access is complete
 
-    /// Returns once it is settled. Waits for the other ranks to begin it.
+    /// Returns once the access is settled. Waits for the other ranks to begin it.
     void finish();
-    /// Settles it, if that takes no waiting.
+    /// Settles the access if this takes no waiting.
     void poll();
 };
 

@@ -7,7 +7,7 @@
 
 namespace tapioca::mpiio {
 
-/// What concerns this rank alone comes first: with the other ranks it may have to wait for them.
+/// What concerns only this rank comes first, because afterwards it may have to wait for the other ranks.
 Attempt Plain::serve(DataAccess const& request)
 {
     if (log_beside(program_)) return {serve_alone(request)};
@@ -18,7 +18,7 @@ Attempt Plain::serve(DataAccess const& request)
     return attempt;
 }
 
-/// On the engine, with the other ranks, if all can. Collective.
+/// Serves the access on the engine, together with the other ranks, if all can take part. Collective.
 Attempt Plain::serve_together(DataAccess const& request)
 {
     if (steps_.is_open()) return steps_.serve(request);

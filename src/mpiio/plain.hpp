@@ -1,4 +1,4 @@
-// Plain: a file without a log. Collective accesses run on the engine, if all ranks can; others are passed on.
+// Plain: a file without a log. Collective accesses run on the engine if all ranks can take part; others are passed on.
 #pragma once
 
 #include "mpiio/service.hpp"
@@ -16,7 +16,7 @@ public:
     AccessOutcome serve_alone(DataAccess const& request) override;
     int hand_over(Direction direction, bool durable) override;
     int flush(bool durable) override { return hand_over(Direction::write, durable); }
-    Attempt settle() override { return {}; }  // at the next access
+    Attempt settle() override { return {}; }  // done at the next access
     [[nodiscard]] bool takes_writes() const override { return false; }
     [[nodiscard]] std::int64_t end() override { return 0; }
 

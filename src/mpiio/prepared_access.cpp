@@ -34,7 +34,7 @@ std::string obstacle_of(ProgramFile const& program, Direction direction)
     return {};
 }
 
-/// `comm`: the file's channel's, or none if it has not got one yet. Throws if there is no memory for it.
+/// `comm`: the communicator of the file's channel, or none if it has no communicator yet. Throws if there is no memory.
 PreparedAccess part_of(DataAccess const& request, ProgramView const& view, MPI_File handle, MPI_Comm comm)
 {
     PreparedAccess part;
@@ -97,7 +97,7 @@ try {
     PreparedAccess part;
     part.obstacle = std::move(why);
     return part;
-} catch (std::exception const& error) {  // no memory, most likely: the others must hear of it
+} catch (std::exception const& error) {  // most likely no memory; the other ranks must be told
     PreparedAccess part;
     part.obstacle = error.what();
     return part;

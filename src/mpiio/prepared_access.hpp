@@ -1,4 +1,4 @@
-// PreparedAccess: this rank's part in a request, as bytes in the file and in memory.
+// PreparedAccess: this rank's part of a request, as bytes in the file and in memory.
 #pragma once
 
 #include <mpi.h>
@@ -19,29 +19,29 @@ struct PreparedAccess {
     std::string obstacle;  ///< why this rank cannot take part
     std::int64_t bytes = 0;
     MPI_Offset offset = 0;   ///< in etypes
-    pattern::Access access;  ///< of no bytes where it is not known; else also with an obstacle
+    pattern::Access access;  ///< has no bytes if it is unknown; may be known even with an obstacle
     std::int64_t end = 0;    ///< one past its last byte in the file
     pattern::Typemap memory;
-    std::unique_ptr<std::byte[]> packed;  ///< where the memory has gaps
-    std::byte* data = nullptr;            ///< the bytes, packed
+    std::unique_ptr<std::byte[]> packed;  ///< used if the memory has gaps
+    std::byte* data = nullptr;            ///< the packed bytes
 
-    /// The memory lies as the bytes do.
+    /// True if the memory is contiguous.
     [[nodiscard]] bool in_one_piece() const { return !packed && memory.begin() == 0; }
-    /// Before a write: gathers the request's bytes, where they have gaps.
+    /// Before a write: packs the request's bytes, if they have gaps.
     void pack(DataAccess const& request) const;
-    /// After a read of so many bytes: puts them into the request's buffer, where that has gaps.
+    /// After a read of `count` bytes: unpacks them into the request's buffer, if it has gaps.
     void unpack(DataAccess const& request, std::int64_t count) const;
-    /// Where the individual pointer stands after it.
+    /// The individual pointer after the access.
     [[nodiscard]] MPI_Offset next(std::int64_t etype_bytes) const { return offset + bytes / etype_bytes; }
 };
 
-/// This rank's part in a request. Whatever is wrong with the arguments is left for the MPI library to say. Local.
+/// Prepares this rank's part of a request. Errors in the arguments are left for the MPI library to report. Local.
 PreparedAccess look_at(ProgramFile const& program, DataAccess const& request);
 
-/// Whether MPI libraries are known to move such a part rightly. Local.
+/// Whether MPI libraries are known to handle such a part correctly. Local.
 bool is_simple(ProgramFile const& program, PreparedAccess const& part);
 
-/// A request has been served: moves the individual pointer, if it was at that. Local.
+/// Moves the individual pointer after a request was served, if the request used it. Local.
 void move_pointer(ProgramFile const& program, DataAccess const& request, PreparedAccess const& part);
 
 }  // namespace tapioca::mpiio

@@ -1,5 +1,5 @@
-// ProgramFile: a file as the program has it open, which all services of its handle need to know. Steps has the file as
-// the engine has it open.
+// ProgramFile: a file as the program has it open, for all services of its handle. Steps has the file as the engine has
+// it open.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ struct ProgramFile {
     Opened opened;
     ProgramView view;
     std::atomic<bool> atomic = false;
-    std::atomic<bool> has_log = false;  ///< whether writes go to it now or not; the same on all ranks
-    bool has_new_hints = false;         ///< this rank's are not those with which the engine opened the file
-    std::string off;                    ///< why everything is passed on, for good; the same on all ranks
+    std::atomic<bool> has_log = false;  ///< whether or not writes go to it now; the same on all ranks
+    bool has_new_hints = false;         ///< this rank's hints differ from those with which the engine opened the file
+    std::string off;                    ///< why everything is passed on from now on; the same on all ranks
     Calls calls;
     std::shared_ptr<Channel> channel;
 };

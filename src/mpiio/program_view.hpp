@@ -1,4 +1,4 @@
-// ProgramView: what the program sees of a file, as MPI_File_set_view has it. All local.
+// ProgramView: the program's view of a file, as set by MPI_File_set_view. All functions are local.
 #pragma once
 
 #include <mpi.h>
@@ -12,16 +12,16 @@ namespace tapioca::mpiio {
 
 class ProgramView {
 public:
-    /// What MPI_File_set_view was given.
+    /// Takes the arguments of MPI_File_set_view.
     void set(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation);
 
-    /// Why accesses through it cannot be served; nothing if they can.
+    /// Why accesses through the view cannot be served; empty if they can.
     [[nodiscard]] std::string const& obstacle() const { return obstacle_; }
     [[nodiscard]] std::int64_t etype_bytes() const { return etype_bytes_; }
     [[nodiscard]] pattern::TiledView const& tiles() const { return tiles_; }
-    /// Whether MPI libraries are known to write rightly through it.
+    /// Whether MPI libraries are known to write correctly through it.
     [[nodiscard]] bool is_simple() const { return simple_; }
-    /// Whether writes through it can be logged, whatever they are.
+    /// Whether all writes through it can be logged.
     [[nodiscard]] bool fits_log() const;
 
 private:
@@ -30,7 +30,7 @@ private:
     std::string obstacle_;
     pattern::TiledView tiles_;
     std::int64_t etype_bytes_ = 1;
-    bool simple_ = true;  ///< bytes, until a view is set
+    bool simple_ = true;  ///< a view of bytes, until another is set
 };
 
 }  // namespace tapioca::mpiio

@@ -1,4 +1,5 @@
-// Staged: independent reads: what is in the file, and over it what this node's ranks have in their logs.
+// Staged: independent reads. They return the contents of the file, overlaid with what this node's ranks have in their
+// logs.
 #include <algorithm>
 #include <vector>
 
@@ -10,10 +11,10 @@ namespace tapioca::mpiio {
 
 namespace {
 
-/// Reads pieces that come in the order of the file; those that lie close together with one call.
+/// Reads pieces in the order of the file; pieces that lie close together are read with one call.
 class Sieve {
 public:
-    /// `size`: the file's, with what is in the logs. The pieces' places are relative to `to`.
+    /// `size`: the size of the file including what is in the logs. The pieces' places are relative to `to`.
     Sieve(target::Target& target, stage::Surface& surface, std::int64_t size, std::byte* to)
         : target_(target), surface_(surface), size_(size), to_(to)
     {
@@ -28,7 +29,7 @@ public:
         end_ = offset + there;
         pieces_.push_back({offset, there, place});
     }
-    /// How many bytes were read; fewer than were asked for at the end of the file.
+    /// Returns how many bytes were read; fewer than asked for at the end of the file.
     core::Result<std::int64_t> finish()
     {
         read();
@@ -37,7 +38,7 @@ public:
     }
 
 private:
-    static constexpr std::int64_t gap = 16 * 1024;  ///< reading so many bytes takes no longer than another call
+    static constexpr std::int64_t gap = 16 * 1024;  ///< reading this many bytes takes no longer than another call
     static constexpr std::int64_t most = 1024 * 1024;
 
     struct SievePiece {
@@ -60,7 +61,7 @@ private:
         for (auto const& piece : pieces_) bytes_ += piece.length;
         pieces_.clear();
     }
-    /// Bytes [begin_, end_) of the file; zeros where there are none.
+    /// Loads bytes [begin_, end_) of the file; zeros where the file has none.
     void load(std::span<std::byte> to)
     {
         std::int64_t logged = 0;
@@ -92,7 +93,7 @@ private:
 
 }  // namespace
 
-/// Whether a read might find something else, or end elsewhere, without the logs of this node. Local.
+/// Whether this node's logs may change the result of a read or where it ends. Local.
 bool Staged::concerns(PreparedAccess const& part)
 {
     if (!part.obstacle.empty() || part.bytes == 0) return false;
@@ -104,8 +105,8 @@ bool Staged::concerns(PreparedAccess const& part)
     return part.end > static_cast<std::int64_t>(size);
 }
 
-/// An independent read through this log's own handle or another one of the file: passed on, unless a log of this node
-/// has to do with it. Local. @pre the log is there, and locked
+/// An independent read through this log's own handle or another handle of the file. It is passed on, unless it concerns
+/// a log of this node. Local. @pre the log exists and is locked
 AccessOutcome Staged::read_over(ProgramFile& through, DataAccess const& request)
 {
     auto part = look_at(through, request);
@@ -131,7 +132,7 @@ AccessOutcome Staged::read_over(ProgramFile& through, DataAccess const& request)
     }
 }
 
-/// How many bytes there are. Local.
+/// Returns how many bytes were read. Local.
 core::Result<std::int64_t> Staged::read_pieces(ShapeCache::Match const& found, PreparedAccess const& part)
 {
     auto* const target = file().target();
@@ -139,7 +140,7 @@ core::Result<std::int64_t> Staged::read_pieces(ShapeCache::Match const& found, P
     auto const in_file = target->size();
     if (!in_file) return tl::unexpected(in_file.error());
     auto const size = static_cast<std::int64_t>(*in_file);
-    bool const beyond = part.end > size;  // where it ends is whoever's last byte
+    bool const beyond = part.end > size;  // then the last byte of any rank may be the end
     auto const surface = staging().stage().surface(part.access.origin, beyond ? pattern::no_offset : part.end);
     if (!surface) return tl::unexpected(surface.error());
     Sieve sieve(*target, **surface, std::max(size, (*surface)->end()), part.data);

@@ -2,7 +2,7 @@
 
 namespace tapioca::mpiio {
 
-/// Never through an implementation's fields.
+/// Does not use the implementation's own fields.
 void fill(MPI_Status* status, std::int64_t bytes)
 {
     if (status == MPI_STATUS_IGNORE) return;

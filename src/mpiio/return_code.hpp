@@ -1,4 +1,4 @@
-// What the program gets for a call.
+// The results that the program gets for a call.
 #pragma once
 
 #include <mpi.h>
@@ -7,16 +7,16 @@
 
 namespace tapioca::mpiio {
 
-/// What a status says of an access that moved so many bytes.
+/// Makes a status say that an access moved this many bytes.
 void fill(MPI_Status* status, std::int64_t bytes);
 
-/// Calls the file's error handler, if it is an error, and returns it.
+/// Calls the file's error handler if `error` is an error, and returns it.
 int raise(MPI_File file, int error);
 
-/// For an access that was served, through the file's error handler.
+/// The result of an access that was served, through the file's error handler.
 int answer(MPI_File file, AccessOutcome const& outcome, MPI_Status* status);
 
-/// For a nonblocking access that was served: a request that is complete.
+/// The result of a nonblocking access that was served: a completed request.
 int answer_later(MPI_File file, AccessOutcome const& outcome, MPI_Request* request);
 
 }  // namespace tapioca::mpiio

@@ -1,4 +1,4 @@
-// ShapeCache: the variables of the last few shapes of accesses, so that a repeated one costs a comparison.
+// ShapeCache: the variables of the last few shapes of accesses, so that a repeated shape costs a comparison.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ class ShapeCache {
 public:
     struct Match {
         pattern::Variable const& variable;
-        std::int64_t shift;  ///< by which it is to be moved
+        std::int64_t shift;  ///< by which the variable is to be shifted
     };
-    /// The variable of an access, valid until the next call. Throws if there is no memory for it.
+    /// The variable of an access, valid until the next call. Throws if there is no memory.
     Match of(pattern::Access const& access)
     {
         for (auto const& known : known_)

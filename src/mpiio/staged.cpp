@@ -67,7 +67,7 @@ void Staged::tell_unclosed()
     tell_once("tapioca: " + flush::never_closed(program_.opened.path));
 }
 
-/// A flush has failed.
+/// Reports that a flush has failed.
 int Staged::failed(core::Failure const& failure)
 {
     tell_once(fmt::format("tapioca: {}: {}", program_.opened.path, failure.text));
@@ -108,7 +108,7 @@ std::optional<AccessOutcome> Staged::serve_through(ProgramFile& through, DataAcc
     return request.direction == Direction::write ? write(through, request, false) : read_over(through, request);
 }
 
-/// Before a collective read. Collective.
+/// Flushes before a collective read, if necessary. Collective.
 int Staged::flush_before(DataAccess const& request)
 {
     auto const part = look_at(program_, request);
@@ -164,7 +164,7 @@ Attempt Staged::settle()
     views_fit_ = values[0] == 1;
     bool const same_hints = values[1] == 1;
     if (views_fit_ && same_hints) return {};
-    // What is in the log stays there if this fails, and so does the log: see overdue_.
+    // If this fails, the contents of the log stay in the log, and the log stays: see overdue_.
     if (int const error = flush(false); error != MPI_SUCCESS) return {{true, error, 0}};
     return {.next = same_hints ? Attempt::Next::nothing : Attempt::Next::reopen};
 }

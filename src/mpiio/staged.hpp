@@ -1,5 +1,6 @@
-// Staged: a file with a log. Writes go to this rank's log without communication, and reach the file when that is
-// flushed. Threads may use the log through this handle, or through others of the file, at the same time, and close it.
+// Staged: a file with a log. Writes go to this rank's log without communication, and reach the file when the log is
+// flushed. Several threads may use the log at the same time, through this or other handles of the file, and may close
+// it.
 #pragma once
 
 #include <atomic>
@@ -24,9 +25,10 @@ public:
 
     /// The engine has opened the file with a log. Local.
     void open();
-    /// Whether all ranks have opened the same file; and learns whether all ranks' views can be logged. Collective.
+    /// Returns whether all ranks have opened the same file, and finds out whether all ranks' views can be logged.
+    /// Collective.
     [[nodiscard]] bool identify();
-    /// Flushes the log and closes the file for the engine. Collective. What went wrong, if anything did.
+    /// Flushes the log and closes the file for the engine. Collective. Returns the error, if there was one.
     std::optional<Error> close();
 
     Attempt serve(DataAccess const& request) override;
@@ -37,19 +39,20 @@ public:
     [[nodiscard]] bool takes_writes() const override;
     [[nodiscard]] std::int64_t end() override;
 
-    // For other handles of the file, and their threads. Local.
+    // For other handles of the file and their threads. Local.
 
-    /// An independent access through the handle that `through` is of, this log's own or another one, which is served or
-    /// to be passed on. None if the log takes no writes any more: another thread has closed it just now, or changed its
-    /// mode.
+    /// An independent access through the handle of `through`, which is this log's own or another one. Returns the
+    /// outcome: served, or to be passed on. Returns none if the log takes no writes any more, because another thread
+    /// has just closed it or changed its mode.
     std::optional<AccessOutcome> serve_through(ProgramFile& through, DataAccess const& request);
-    /// Brings what this rank has in this log into the file.
+    /// Writes this rank's contents of this log to the file.
     int hand_over_own(Direction direction, bool durable);
-    /// The file has been written to past the log, just now.
+    /// The file has just been written to past the log.
     void touch();
-    /// Whether this process has other handles of the file: while there are any, nothing stays in the log.
+    /// Whether this process has other handles of the file. While it has, everything is also written to the file at
+    /// once.
     void has_siblings(bool any) { siblings_ = any; }
-    /// Tells, as MPI ends, that the file was never closed.
+    /// Reports, when MPI ends, that the file was never closed.
     void tell_unclosed();
 
 private:
@@ -66,13 +69,13 @@ private:
     int failed(core::Failure const& failure);
     void tell_once(std::string const& line);
 
-    ProgramFile& program_;  ///< while its has_log is true and mutex_ is held, there is a log
+    ProgramFile& program_;  ///< there is a log while its has_log is true and mutex_ is held
     Steps& steps_;
     mutable std::mutex mutex_;             ///< held while the log is used, and while it is closed
     std::atomic<bool> siblings_ = false;   ///< this process has another handle of the file
     std::atomic<bool> views_fit_ = false;  ///< all ranks' views can be logged
     bool overdue_ = false;                 ///< a flush has failed, on all ranks
-    bool told_ = false;                    ///< that a flush failed
+    bool told_ = false;                    ///< a failed flush was reported
     ShapeCache recent_;
 };
 

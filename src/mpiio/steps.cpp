@@ -13,21 +13,21 @@
 
 namespace tapioca::mpiio {
 
-/// What all ranks have found out together about an access.
+/// What all ranks have decided together about an access.
 struct Steps::Decision {
     bool served = false;
-    bool reopen = false;               ///< somebody has new hints
-    bool give_up = false;              ///< the ranks have opened different files, or none
-    bool empty = false;                ///< nobody moves anything
-    bool may_be_left = false;          ///< the MPI library is known to write such data rightly
-    bool ahead = false;                ///< every rank has done its part by now
+    bool reopen = false;               ///< some rank has new hints
+    bool give_up = false;              ///< the ranks have opened different files, or some rank has opened none
+    bool empty = false;                ///< no rank moves any data
+    bool may_be_left = false;          ///< the MPI library is known to write such data correctly
+    bool ahead = false;                ///< every rank has already done its part
     std::optional<std::size_t> known;  ///< a plan that fits
-    std::int64_t shift = 0;            ///< by which the plan is to be moved
+    std::int64_t shift = 0;            ///< by which the plan is to be shifted
 };
 
 namespace {
 
-/// A variable that fails to be declared, on all ranks, if there is no memory for it.
+/// A variable for the access. If there is no memory for it, it is one whose declaration fails on all ranks.
 pattern::Variable to_variable(pattern::Access const& access)
 try {
     return pattern::variable_of(access);
@@ -38,7 +38,7 @@ try {
 constexpr auto any_shift = std::numeric_limits<std::int64_t>::max();
 constexpr auto no_match = -any_shift;
 
-/// Whether all ranks have put in the same, given the least of what they put in and of that negated.
+/// Whether all ranks contributed the same value, given the least of the values and the least of their negations.
 bool agreed(std::int64_t least, std::int64_t least_negated)
 {
     return least != no_match && least == -least_negated;
@@ -59,7 +59,7 @@ std::optional<Error> Steps::close()
     std::optional<Error> outcome;
     try {
         file_->close();
-    } catch (Error& error) {  // some file systems tell only here that they could not keep the data
+    } catch (Error& error) {  // some file systems report only here that they could not keep the data
         outcome.emplace(std::move(error));
     }
     file_.reset();
@@ -102,8 +102,8 @@ Attempt Steps::serve(DataAccess const& request, PreparedAccess const& part)
     return run(request, part, decision);
 }
 
-/// A number for the file that this rank has found under its name, which may mean another one by now, or none. Everybody
-/// opens it at the first access, so that nobody asks for the name again. Local.
+/// A number that identifies the file that this rank finds under its name; the name may belong to another file by now,
+/// or to none. Every rank opens the file at the first access, so that the name is not looked up again. Local.
 std::int64_t Steps::identity() const
 {
     auto* const target = file_->target();
@@ -118,7 +118,7 @@ bool Steps::identify(std::int64_t& value)
 {
     auto const mine = identity();
     std::array<std::int64_t, 3> values = {mine, -mine, value};
-    bool const heard = file_->session->agreement().least(values).has_value();  // also if this rank has found nothing
+    bool const heard = file_->session->agreement().least(values).has_value();  // also if this rank has found no file
     identified_ = heard && agreed(values[0], values[1]);
     value = values[2];
     return identified_;
@@ -127,10 +127,11 @@ bool Steps::identify(std::int64_t& value)
 /// One reduction over all ranks. Collective.
 Steps::Decision Steps::decide(PreparedAccess const& part, bool ahead)
 {
-    // What every rank puts in, of which the least counts: whether it can take part, its bytes (negated), whether its
-    // hints are the old ones, the file that it has opened, how long the access before took (negated), whether the MPI
-    // library is to be trusted with this one, whether it has done its part and, for every known plan, the shift that
-    // makes it fit, both as they are and negated: if these agree, so do all ranks.
+    // Every rank contributes the following values, and the least of each counts: whether the rank can take part, its
+    // bytes (negated), whether its hints are the old ones, the file that it has opened, how long the previous access
+    // took (negated), whether this access may be left to the MPI library, whether the rank has already done its part
+    // and, for every known plan, the shift that makes it fit. The file and the shifts are contributed both as they are
+    // and negated, to see whether all ranks agree.
     constexpr std::size_t hints = 2;
     constexpr std::size_t file = 3;
     constexpr std::size_t time = 5;
@@ -155,7 +156,7 @@ Steps::Decision Steps::decide(PreparedAccess const& part, bool ahead)
         values[plans + 2 * i] = part.bytes == 0 ? any_shift : shift;
         values[plans + 2 * i + 1] = part.bytes == 0 ? any_shift : -shift;
     }
-    auto const used = std::span(values).first(plans + 2 * known.size());  // as many on all ranks
+    auto const used = std::span(values).first(plans + 2 * known.size());  // the same number on all ranks
     Decision decision;
     if (!file_->session->agreement().least(used)) return decision;
     learn(-values[time]);
@@ -176,7 +177,8 @@ Steps::Decision Steps::decide(PreparedAccess const& part, bool ahead)
     return decision;
 }
 
-/// What the access before took on the slowest rank. Makes the plan that is to be tried next. Collective.
+/// Learns how long the previous access took on the slowest rank, and makes the plan that is to be tried next.
+/// Collective.
 void Steps::learn(std::int64_t nanoseconds)
 {
     auto const last = std::exchange(program_.channel->last, std::nullopt);
@@ -189,7 +191,8 @@ void Steps::learn(std::int64_t nanoseconds)
     }
 }
 
-/// Whether the MPI library is to do it, since it is faster or to find out. The same on all ranks.
+/// Whether the MPI library is to do the access, because it is faster or to find out whether it is. The same on all
+/// ranks.
 bool Steps::leave(DataAccess const& request, Decision const& decision)
 {
     if (!decision.known || decision.empty || !decision.may_be_left || !is_blocking_collective(request.call))
@@ -205,12 +208,12 @@ void Steps::was_left()
     if (program_.channel->last) program_.channel->last->end();
 }
 
-/// Plans a step for this request and keeps it in place of the oldest. Collective.
+/// Plans a step for this request and keeps it in place of the oldest one. Collective.
 std::size_t Steps::declare(PreparedAccess const& part)
 {
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = declared::declare(file_, {std::move(variable)});
-    step->past_the_log();  // what comes here comes after a flush
+    step->past_the_log();  // accesses that get here come after a flush
     step->choice().learn(file_->learning(), !file_->staging);
     step->choice().prefer(*file_, file_->learnt);
     auto& channel = *program_.channel;
@@ -221,7 +224,7 @@ std::size_t Steps::declare(PreparedAccess const& part)
     return place;
 }
 
-/// Collective. An error before anything is moved leaves the file to the MPI library.
+/// Runs the step. Collective. An error before any data is moved leaves the file to the MPI library.
 Attempt Steps::run(DataAccess const& request, PreparedAccess const& part, Decision const& decision)
 {
     AccessOutcome outcome{true, MPI_SUCCESS, 0};

@@ -46,7 +46,7 @@ std::uint64_t TaskQueue::add(Task job)
     return ++added_;
 }
 
-/// @pre there is a job, and nobody is at one
+/// @pre there is a job, and no thread is running one
 void TaskQueue::do_next(std::unique_lock<std::mutex>& lock)
 {
     auto const job = std::move(jobs_.front());
@@ -71,7 +71,7 @@ bool TaskQueue::help()
 void TaskQueue::run()
 {
     comm::Background const background;
-    (void)comm::wait_on({});  // for ever
+    (void)comm::wait_on({});  // without a time-out
     machine::run_on(cores_);
     machine::take_short_turns();
     std::unique_lock lock(mutex_);
@@ -79,7 +79,7 @@ void TaskQueue::run()
     while (!stop_) {
         if (!free()) {
             changed_.wait(lock, [&] { return stop_ || free(); });
-            // Whoever waits for it at once does it faster: awake, and without a second core.
+            // A program that waits for the job at once does it faster, because it is awake and needs no second core.
             changed_.wait_for(lock, head_start, [&] { return stop_ || !free(); });
         }
         if (!stop_ && free()) do_next(lock);

@@ -1,5 +1,5 @@
-// TaskQueue: jobs that are done one after the other while the program goes on: by a thread of its own, or by whoever
-// needs them done and comes before it. No MPI.
+// TaskQueue: jobs that are run one after the other while the program goes on, by a thread of the queue, or by a thread
+// that needs them done before the queue's thread has begun. Makes no MPI call.
 #pragma once
 
 #include <atomic>
@@ -16,27 +16,28 @@ namespace tapioca::mpiio {
 
 class TaskQueue {
 public:
-    /// `cores`: on which the thread may run; the main thread is often bound to one.
+    /// `cores`: where the thread may run, since the main thread is often bound to one core.
     explicit TaskQueue(cpu_set_t const& cores) : cores_(cores) {}
     TaskQueue(TaskQueue const&) = delete;
     TaskQueue& operator=(TaskQueue const&) = delete;
-    /// Waits for the job that runs, and drops those that were not begun.
+    /// Waits for the job that is running, and drops those that were not begun.
     ~TaskQueue();
 
     // Any thread.
 
     using Task = std::function<void()>;
-    /// The job's number. It must not throw. Waits for nobody. The first one starts the thread; if the system has none
-    /// left, jobs are done by those who wait for them.
+    /// Adds a job, which must not throw, and returns its number. Waits for nobody. The first job starts the thread; if
+    /// the system cannot start one, jobs are run by those who wait for them.
     std::uint64_t add(Task job);
     [[nodiscard]] bool done(std::uint64_t number) const { return done_.load(std::memory_order_acquire) >= number; }
-    /// Whether somebody is at a job.
+    /// Whether some thread is running a job.
     [[nodiscard]] bool busy() const { return busy_.load(std::memory_order_acquire); }
-    /// Whether jobs are done without anybody waiting for them.
+    /// Whether jobs are run without anybody waiting for them.
     [[nodiscard]] bool has_thread() const { return has_thread_.load(std::memory_order_relaxed); }
-    /// Does the next job here, unless somebody is at one or there is none. True if so.
+    /// Runs the next job in the calling thread, unless another job is running or there is none. Returns true if it ran
+    /// one.
     bool help();
-    /// Ends the thread, after the job that runs. What was not begun is never done.
+    /// Ends the thread after the running job. Jobs that were not begun are never run.
     void stop();
     [[nodiscard]] bool stopped() const { return stop_.load(std::memory_order_acquire); }
 

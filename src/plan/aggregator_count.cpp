@@ -17,8 +17,8 @@ namespace tapioca::plan {
 namespace {
 
 constexpr int writers_per_server = 2;  // so that a server has the next stripe while one is on its way
-constexpr int nodes_per_set = 512;     // the papers' two a server are for so many nodes
-constexpr int paper_per_block = 16;    // and their number for a Pset, of 8 to 32
+constexpr int nodes_per_set = 512;     // the papers' two aggregators per server are for this many nodes
+constexpr int paper_per_block = 16;    // the papers' number for a Pset, between 8 and 32
 constexpr std::uint64_t most_read_round = core::MiB;
 constexpr int network_buffers = 8;  // a slow pair of nodes must not stop the others
 
@@ -27,7 +27,7 @@ int at_most(Job const& job)
     return std::min(job.ranks, most_partitions);
 }
 
-/// Messages carry a node's part of a round: rounds grow with the nodes, so that messages stay large.
+/// A message carries a node's part of a round. Rounds grow with the number of nodes, so that messages stay large.
 std::uint64_t network_round(Job const& job, std::uint64_t round)
 {
     if (job.nodes == 1) return round;
@@ -39,14 +39,15 @@ int cores_for_writing(Job const& job)
     return job.cores * 3 / 8;
 }
 
-/// At least one for each node: one without would leave half of its link unused.
+/// At least one for each node: a node without an aggregator would leave half of its link unused.
 int on_all_nodes(Job const& job, int streams)
 {
     auto const per_node = (std::max(streams, job.nodes) + job.nodes - 1) / job.nodes;
     return per_node * job.nodes;
 }
 
-/// The largest number up to `limit` of which all servers get the same share: a multiple or a divisor of theirs.
+/// The largest number up to `limit` that gives all servers the same share: a multiple or a divisor of the number of
+/// servers.
 int even(int limit, int servers)
 {
     if (limit >= servers) return limit / servers * servers;
@@ -69,8 +70,8 @@ AggregatorCount by_servers(Job const& job, int per_server, bool asked)
                                core::format_bytes(static_cast<std::uint64_t>(unit_of(job.storage))))};
 }
 
-/// Numbers worth a try on several nodes: powers of two, multiples of nodes and servers, and what the storage takes. All
-/// servers get the same share, and above one a node all nodes do.
+/// Numbers worth trying on several nodes: powers of two, multiples of nodes and servers, and the number that the
+/// storage takes. All servers get the same share and, if there is more than one aggregator per node, so do all nodes.
 std::set<int> ladder(Job const& job, bool reading)
 {
     auto const unit = unit_of(job.storage);
@@ -95,14 +96,14 @@ std::set<int> ladder(Job const& job, bool reading)
     return numbers;
 }
 
-/// The number with the least predicted time and, as each takes memory and messages, the least of those that come near.
+/// The least number whose predicted time is near the best, since each aggregator takes memory and messages.
 AggregatorCount by_prediction_across(Job const& job, bool reading)
 {
     constexpr double near = 1.05;
     std::vector<std::pair<int, double>> tried;
     double least = 0;
     for (int const number : ladder(job, reading)) {
-        double seconds = 0;  // nobody knows yet which it is
+        double seconds = 0;  // unknown so far
         for (bool const scattered : {true, false})
             seconds += predict_aggregated(job, even_flow(job, number, reading, scattered), reading).total() / 2;
         least = tried.empty() ? seconds : std::min(least, seconds);
@@ -115,7 +116,7 @@ AggregatorCount by_prediction_across(Job const& job, bool reading)
                                      tried.back().first)};
 }
 
-/// The number that is predicted to be the fastest; of equals the least.
+/// The number that is predicted to be the fastest; among equals, the least.
 AggregatorCount by_prediction(Job const& job)
 {
     auto const all = numbers(job, job.storage.write_streams);
@@ -123,7 +124,7 @@ AggregatorCount by_prediction(Job const& job)
     return {*std::min_element(all.begin(), all.end(), [&](int a, int b) { return seconds(a) < seconds(b); }), ""};
 }
 
-/// What the target takes, on how many nodes, with which cores.
+/// By the target, the number of nodes and their cores.
 AggregatorCount by_model(Job const& job, bool reading)
 {
     auto const& storage = job.storage;
@@ -137,7 +138,7 @@ AggregatorCount by_model(Job const& job, bool reading)
         return by_servers(job, job.options.aggr_per_ost.value_or(writers_per_server),
                           job.options.aggr_per_ost.has_value());
     if (job.nodes == 1 && !job.options.aggr_per_ost) return by_prediction(job);
-    // Writers need cores, and pages can be populated only where all of them will be written.
+    // Writers need cores, and pages can be populated only if all of them will be written.
     bool const one = storage.reserve == machine::Reserve::populate && !job.pattern.dense();
     auto const by_cores = one ? 1 : std::min(storage.write_streams, cores_for_writing(job));
     auto const streams = std::min(by_cores, job.ranks) < 3 ? 1 : by_cores;
@@ -145,7 +146,7 @@ AggregatorCount by_model(Job const& job, bool reading)
     if (storage.remote && storage.write_streams > 1 && storage.write_streams < number.count)
         number = {storage.write_streams,
                   fmt::format("{} aggregators: the file system takes no more at a time", storage.write_streams)};
-    // Each further one takes memory, and a message from every node: there must be something to gather.
+    // Each further aggregator takes memory and a message from every node, so there must be enough data to gather.
     auto const shares = std::max<std::uint64_t>(1, (job.pattern.bytes + least_round - 1) / least_round);
     if (job.nodes > 1 && shares < static_cast<std::uint64_t>(number.count))
         number = {static_cast<int>(shares), fmt::format("{} aggregator{}: there is no more than {} of data", shares,
@@ -154,7 +155,7 @@ AggregatorCount by_model(Job const& job, bool reading)
     return number;
 }
 
-/// The least power of two with which each aggregator's share fits its memory, as long as the share is more than a
+/// The least power of two with which each aggregator's share fits into its memory, as long as the share is more than a
 /// block.
 AggregatorCount by_poster(Job const& job, std::uint64_t round)
 {
@@ -171,7 +172,7 @@ AggregatorCount by_poster(Job const& job, std::uint64_t round)
                     shares > most ? fmt::format("; it asks for {}, ranks allow no more", std::bit_ceil(shares)) : "")};
 }
 
-/// Blocks of nodes with gateways of their own (Psets) that the job is on; 0: there are no such blocks.
+/// The number of blocks of nodes with their own gateways (Psets) that the job uses; 0: there are no such blocks.
 int blocks_of(Job const& job)
 {
     if (!job.machine || job.machine->gateways.block == 0) return 0;

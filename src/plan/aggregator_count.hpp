@@ -11,20 +11,22 @@ namespace tapioca::plan {
 
 struct AggregatorCount {
     int count = 1;
-    std::string why;  ///< a note for people; empty where there is nothing to say
+    std::string why;  ///< a note for users; may be empty
 };
 
-/// For writing, each with a partition.
+/// The number of aggregators for writing; each has a partition.
 AggregatorCount writers(Job const& job);
-/// For reading: on one node they share a ring of buffers, on several they have partitions.
+/// The number of aggregators for reading. On one node they share a ring of buffers; on several nodes each has a
+/// partition.
 AggregatorCount readers(Job const& job);
 
-/// No round is made smaller than that without need; nor has a partition less, where the model chooses their number.
+/// Rounds are not made smaller than this without need. If the model chooses the number of partitions, a partition has
+/// at least this many bytes.
 inline constexpr std::uint64_t least_round = 64 * core::KiB;
 
-/// Buffers of an aggregator, as asked for or by default.
+/// The number of buffers of an aggregator, as asked for or by default.
 int buffers(Job const& job);
-/// The round that a writer's buffer takes if there is enough data. `populates`: see machine::Reserve.
+/// The size of a writer's rounds if there is enough data. `populates`: see machine::Reserve.
 std::uint64_t full_write_round(Job const& job, bool populates);
 std::uint64_t full_read_round(Job const& job);
 

@@ -12,14 +12,14 @@ namespace {
 constexpr std::uint64_t least_stripe_round = core::MiB;
 constexpr std::uint64_t most_stripe_round = 16 * core::MiB;
 
-/// The whole number nearest to `value` that leaves the rest `rest` when divided by `row`.
+/// The integer nearest to `value` whose remainder modulo `row` is `rest`.
 std::int64_t nearest_with_rest(std::int64_t value, std::int64_t rest, std::int64_t row)
 {
     auto const up = ((rest - value) % row + row) % row;
     return up <= row / 2 ? value + up : value + up - row;
 }
 
-/// True if no partition grows by more than one `part`-th and a stripe.
+/// True if no partition grows by more than a `part`-th of its size and a stripe.
 bool balanced(std::vector<std::int64_t> const& moved, std::vector<std::int64_t> const& cuts, std::int64_t stripe_bytes,
               int part)
 {
@@ -52,8 +52,9 @@ std::vector<std::int64_t> stagger(std::vector<std::int64_t> cuts, std::int64_t s
 {
     auto const partitions = static_cast<std::int64_t>(cuts.size()) - 1;
     if (partitions < 2 || servers < 2) return cuts;
-    // Partitions of n stripes begin n servers apart. Where n and the servers have a common factor, they are back at the
-    // first before all have had their turn: then a stripe more takes them to the next, until all have.
+    // Partitions of n stripes begin n servers apart. If n and the number of servers have a common factor, the sequence
+    // of first servers repeats before all servers had their turn. Then one extra stripe moves it on to the next server,
+    // until all had their turn.
     auto const first = cuts.front() / stripe_bytes;
     auto const n = (cuts.back() / stripe_bytes - first) / partitions;
     auto const factor = std::gcd(n, std::int64_t{servers});

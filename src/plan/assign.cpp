@@ -1,5 +1,5 @@
-// The best bids become places: each partition where it is cheapest, then moves and short chains of moves as long as
-// they make the whole cheaper.
+// Turns the best bids into places: each partition goes where it is cheapest, followed by moves and short chains of
+// moves as long as they reduce the total cost.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -18,13 +18,13 @@ namespace tapioca::plan {
 
 namespace {
 
-constexpr double worthwhile = 1e-9;  // relative: less is rounding
+constexpr double worthwhile = 1e-9;  // relative; smaller differences are rounding errors
 constexpr int most_passes = 16;
 constexpr std::size_t rivals_shown = 3;
 
 using core::index;
 
-/// Of the partitions' best bids.
+/// The mean of the partitions' best bids.
 double mean_score(Election const& election, Bids const& bids)
 {
     double sum = 0;
@@ -46,7 +46,7 @@ public:
             std::vector<Bid> list;
             for (std::size_t i = 0; i < kept_; ++i)
                 if (auto const& bid = bids[p * kept_ + i]; bid.node >= 0) list.push_back(bid);
-            // From here on the score counts, but for rounding; among equals the first node.
+            // From here on, scores are compared, up to rounding; among equals, the first node wins.
             auto const key = [](Bid const& bid) {
                 return std::pair(std::bit_cast<std::uint64_t>(bid.score) >> 24, bid.node);
             };
@@ -67,7 +67,7 @@ public:
 private:
     using Guests = std::vector<Guest>;
 
-    /// What `node` would cost more with `guest` (if any) in place of the partition `without`.
+    /// The additional cost of `node` with `guest` (if any) in place of the partition `without`.
     [[nodiscard]] double change(int node, std::optional<Guest> guest, std::size_t without) const
     {
         after_.clear();
@@ -77,7 +77,7 @@ private:
         return prices_.total(node, after_) - totals_[index(node)];
     }
 
-    /// Partitions that lose most by not getting their first choice come first.
+    /// The partitions that lose most by not getting their first choice come first.
     [[nodiscard]] std::vector<std::size_t> by_regret() const
     {
         std::vector<double> regret;
@@ -103,7 +103,7 @@ private:
             }
         };
         for (auto const& bid : lists_[p]) consider(bid);
-        // All that bid are taken, or only as a further one of a node: look further.
+        // All nodes that bid are taken, or could take the partition only as a further one: look at other nodes.
         bool const crowded = best.node < 0 || !guests_[index(best.node)].empty() || relief_.more(best.node) > 0;
         if (crowded && lists_[p].size() == kept_ && kept_ < guests_.size())
             for (auto const& bid : offers(election_, p)) consider(bid);
@@ -130,7 +130,7 @@ private:
         sit(p, bid);
     }
 
-    /// A partition to another node, or to another's place while that one finds a new one.
+    /// Moves a partition to another node, or to the place of another partition, which then moves to a new place.
     bool improve()
     {
         bool improved = false;
@@ -140,7 +140,7 @@ private:
             auto const enough = -worthwhile * saved;
             Chain best;
             for (auto const& bid : lists_[p]) {
-                if (bid.score >= saved) break;  // whoever makes room for it gains by itself, if at all
+                if (bid.score >= saved) break;  // a partition that makes room gains by moving itself, if at all
                 if (bid.node == from) continue;
                 Guest const guest{p, bid.score};
                 auto const passing = relief_.move(from, bid.node);
@@ -169,7 +169,7 @@ private:
         return improved;
     }
 
-    /// No node keeps a second aggregator while another within 5 % has none.
+    /// No node keeps a second aggregator while another node within 5 % of the cost has none.
     void spread()
     {
         auto const nodes = static_cast<int>(guests_.size());
@@ -211,9 +211,9 @@ private:
 
     struct Chain {
         double change = 0;
-        Bid bid;                     ///< that the partition takes
+        Bid bid;                     ///< the bid that the partition takes
         std::size_t other = nobody;  ///< the partition that makes room for it
-        Bid next;                    ///< which that one takes
+        Bid next;                    ///< the bid that the other partition takes
         void keep(Chain const& chain, double enough)
         {
             if (chain.change < std::min(change, enough)) *this = chain;
@@ -225,13 +225,13 @@ private:
     Prices prices_;
     Relief relief_;
     std::vector<Guests> guests_;  ///< per node
-    std::vector<double> totals_;  ///< what they cost, per node
-    mutable Guests after_;        // of one call
+    std::vector<double> totals_;  ///< cost of the guests, per node
+    mutable Guests after_;        // used within one call
     std::vector<std::vector<Bid>> lists_;
     std::vector<Bid> taken_;  ///< per partition
 };
 
-/// Some tier does what is asked for, whether there is room or not.
+/// True if some tier has the required persistency, whether or not it has room.
 bool persistent(Election const& election)
 {
     for (std::size_t tier = 0; tier < election.machine->tiers.size(); ++tier)

@@ -1,4 +1,4 @@
-// What every node offers for every partition.
+// The bids of every node for every partition.
 #include <algorithm>
 #include <bit>
 #include <tuple>
@@ -13,7 +13,7 @@ namespace {
 
 using core::index;
 
-/// Scores that differ by a percent or so count as equal, so that not all partitions want the same few nodes.
+/// Scores that differ by about a percent count as equal, so that not all partitions choose the same few nodes.
 bool before(Bid const& a, Bid const& b)
 {
     auto const key = [](Bid const& bid) {
@@ -30,7 +30,7 @@ std::uint64_t draw(std::size_t partition, int node)
     return x ^ (x >> 31);
 }
 
-/// Several nodes of the job may lie on one of the machine, which is one source.
+/// Several nodes of the job may be on one node of the machine; they are one source.
 void unite(std::vector<machine::Source>& sources)
 {
     std::sort(sources.begin(), sources.end(), [](auto const& a, auto const& b) { return a.node < b.node; });
@@ -43,20 +43,21 @@ void unite(std::vector<machine::Source>& sources)
     if (!sources.empty()) sources.resize(kept + 1);
 }
 
-/// On the score of a node that is no candidate of its partition: it is taken where no candidate has room.
+/// Added to the score of a node that is not a candidate for the partition: such a node is taken only if no candidate
+/// has room.
 constexpr double stranger = 1e9;
 
-/// Turns costs into bids under the election's strategy, for one partition.
+/// Turns costs into bids according to the election's strategy, for one partition.
 class Bidder {
 public:
     Bidder(Election const& election, std::size_t partition, std::vector<machine::Source> const& sources)
         : election_(election), partition_(partition), score_(election.strategy->scorer(election, partition))
     {
         if (!elects_among_producers(election.model) || election.strategy->baseline) return;
-        for (auto const& source : sources) producers_.push_back(source.node);  // which ascend
+        for (auto const& source : sources) producers_.push_back(source.node);  // in ascending order
     }
 
-    /// The better of `bid` and the node's offer on `tier`.
+    /// Replaces `bid` by the node's offer on `tier` if that is better.
     void offer(Bid& bid, int node, std::size_t tier, Cost const& cost) const
     {
         if (election_.fit_on(node, tier) == 0) return;
@@ -71,7 +72,7 @@ private:
     Election const& election_;
     std::size_t partition_;
     Scorer score_;
-    std::vector<int> producers_;  ///< nodes of the machine to choose among; empty: all
+    std::vector<int> producers_;  ///< nodes of the machine to choose from; empty: all
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Placing the aggregators of several nodes, and who sends to whom.
+// Places the aggregators on several nodes, and decides who sends to whom.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 
 using core::index;
 
-/// The aggregators of a node on ranks spread evenly over it.
+/// Spreads the aggregators of a node evenly over its ranks.
 std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
 {
     std::vector<int> count(nodes.size(), 0);
@@ -34,7 +34,7 @@ std::vector<int> choose_ranks(std::vector<int> const& homes, Nodes const& nodes)
     return ranks;
 }
 
-/// Ranks that do not aggregate send, if there are any; several share the work of their node.
+/// Ranks that do not aggregate send, if there are any; several ranks share the work of their node.
 void choose_senders(Route& route, Nodes const& nodes)
 {
     std::set<int> const aggregators(route.ranks.begin(), route.ranks.end());
@@ -51,7 +51,7 @@ void choose_feeds(NetworkRoute& network, std::vector<Weight> const& weights)
     for (auto const& weight : weights) network.feeds.push_back({weight.node, weight.begin, weight.end});
     std::sort(network.feeds.begin(), network.feeds.end(),
               [](auto const& a, auto const& b) { return std::pair(a.node, a.begin) < std::pair(b.node, b.begin); });
-    // Neighbours with other amounts of data are one feed.
+    // Neighbouring weights with different amounts of data become one feed.
     std::size_t kept = 0;
     for (auto const& feed : network.feeds) {
         bool const follows =
@@ -81,7 +81,7 @@ void count_crossing(NetworkRoute& network, std::vector<Weight> const& weights, s
     network.most_out_bytes = *std::max_element(out.begin(), out.end());
 }
 
-/// The tier that a setting names: "ssd", or "ssd:/dir" for one with that place.
+/// The tier that a setting names: "ssd", or "ssd:/dir" for a tier with that place.
 std::optional<std::size_t> tier_named(machine::Machine const& machine, std::string const& wish)
 {
     for (std::size_t tier = 0; tier < machine.tiers.size(); ++tier) {
@@ -98,7 +98,8 @@ std::vector<std::string> names_of(std::vector<machine::TierTraits> const& tiers)
     return names;
 }
 
-/// With the places known, so is what nodes, links and gateways have to do: direct access may be faster after all.
+/// Once the places are known, the load of nodes, links and gateways is known, too. Then direct access may turn out to
+/// be faster.
 void choose_way(Job const& job, Route& route, std::vector<Weight> const& weights, bool reading)
 {
     auto const aggregated = predict_aggregated(job, placed_flow(job, route, weights), reading);
@@ -128,7 +129,7 @@ core::Status cross(Job const& job, Route& route, Nodes const& nodes, std::vector
     choose_way(job, route, weights, reading);
     if (route.way == Way::direct) return {};
 
-    // With put and get all ranks go through all rounds together, also through those without data.
+    // With put and get, all ranks go through all rounds together, even through those without data.
     auto const rounds = schedule(route, job.storage.block_bytes, 0);
     std::int64_t most_rounds = 0;
     for (auto const& partition : rounds.partitions) most_rounds = std::max(most_rounds, partition.rounds);
@@ -202,7 +203,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
     }
     double most = 0;
     for (auto& partition : election.partitions) {
-        for (auto const& source : partition.sources) partition.bytes += source.bytes;  // of the only node
+        for (auto const& source : partition.sources) partition.bytes += source.bytes;  // all bytes are on the only node
         partition.rounds = std::max(1.0, partition.bytes / static_cast<double>(route.round_bytes));
         most = std::max(most, partition.bytes);
     }
@@ -230,10 +231,10 @@ core::Status elect(Job const& job, Route& route, Nodes const& nodes, std::vector
 
 namespace {
 
-/// On one node, with the tiers known, so is what they take: direct access may be faster after all.
+/// On one node, once the tiers are known, their costs are known, too. Then direct access may turn out to be faster.
 void reconsider(Job const& job, Route& route)
 {
-    if (model_of(job) != Model::pipelined) return;  // the papers' costs rank places, and are no times
+    if (model_of(job) != Model::pipelined) return;  // the papers' costs rank places but are not times
     double busy = 0;
     for (auto const& aggregator_place : route.aggregator_places) busy += aggregator_place.cost.total_s;
     route.aggregated_s = std::max(route.aggregated_s, busy);
@@ -253,7 +254,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
     std::vector<Weight> weights;
     std::vector<std::int64_t> weighed;
     std::vector<AggregatorPlace> aggregator_places;
-    std::uint64_t room = 0;  // that each of them has
+    std::uint64_t room = 0;  // room that each of them has
     for (auto* const route : {&plan.write, &plan.read}) {
         if (!wants_election(job, *route)) continue;
         if (job.nodes > 1 && route->buffers < 2 && job.options.transport.value_or("") == "rma") {
@@ -263,7 +264,7 @@ void connect(Plan& plan, Nodes const& nodes, Census const& census)
         bool const same_cuts = job.nodes > 1 && weighed == route->cuts;
         if (job.nodes > 1 && !same_cuts) weights = census.weigh(route->cuts);
         weighed = route->cuts;
-        // Those who wrote a part also read it, if there is room: it is in their caches.
+        // If there is room, the ranks that wrote a part also read it, because it is in their caches.
         if (same_cuts && !aggregator_places.empty() && route->memory_per_aggregator() <= room)
             route->aggregator_places = aggregator_places;
         else

@@ -16,7 +16,7 @@ constexpr std::array<std::pair<std::string_view, Model>, 5> models = {{{"default
                                                                        {"poster", Model::poster},
                                                                        {"report-2017", Model::report_2017}}};
 
-/// C1 is that of the slowest producer, and not the sum.
+/// True if C1 is that of the slowest producer, and not the sum over producers.
 bool slowest_counts(Model model)
 {
     return model == Model::poster || model == Model::report_2017;
@@ -78,11 +78,11 @@ CostModel::Charges CostModel::charges(std::size_t tier, double rounds) const
         case Model::poster:
         case Model::report_2017: result.levels.push_back({level.latency_s, 1 / level.bandwidth}); break;
         case Model::pipelined:
-            // A message a round from each producer; what arrives is copied into the tier afterwards.
+            // Each producer sends a message per round; data that arrives is then copied into the tier.
             result.levels.push_back({level.latency_s * rounds, 1 / level.bandwidth + 1 / into_tier});
             break;
         }
-    if (model_ != Model::pipelined && model_ != Model::paper_2024) return result;  // no tiers
+    if (model_ != Model::pipelined && model_ != Model::paper_2024) return result;  // these models have no tiers
     result.own_s = latency_s * (model_ == Model::pipelined ? rounds : 1);
     result.own_per_byte_s = 1 / into_tier;
     if (model_ == Model::pipelined) result.drain_per_byte_s = 1 / traits.read_bandwidth.value;
@@ -106,7 +106,8 @@ Cost CostModel::combine(double gathered_s, double own_bytes, Amount const& amoun
     }
     if (pipelined && gateways.hops.empty() && remote_storage_)
         cost.c2_s = std::max(cost.c2_s, bytes / machine_.topology->levels().front().bandwidth);
-    // One round is gathered before the first is drained, or the last is drained after all are gathered.
+    // One round is gathered before draining begins, or the last round is drained after gathering ends; otherwise the
+    // two overlap.
     cost.total_s = pipelined ? std::max(cost.c1_s, cost.c2_s) + std::min(cost.c1_s, cost.c2_s) / std::max(1.0, rounds)
                              : cost.c1_s + cost.c2_s;
     return cost;

@@ -1,4 +1,4 @@
-// CostModel: what it costs to gather a partition's data on a tier of a node, and to bring it from there to the file.
+// CostModel: the cost of gathering a partition's data on a tier of a node, and of bringing it from there to the file.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace tapioca::plan {
 
-/// docs/model.md tells what each charges, and why.
+/// docs/model.md describes the models.
 enum class Model {
-    pipelined,     ///< ours: gathering and draining overlap, producers share the aggregator's link
+    pipelined,     ///< the default: gathering and draining overlap, producers share the aggregator's link
     paper_2024,    ///< FGCS 2024: the sum over producers, with tiers
     cluster_2017,  ///< CLUSTER 2017: the sum over producers, topology alone
     poster,        ///< the slowest producer, topology alone
-    report_2017,   ///< the report on Blue Gene/Q: as the poster, and a partition's nodes share the way to the file
+    report_2017,   ///< the report on Blue Gene/Q: as the poster, but a partition's nodes share the path to the file
 };
 std::optional<Model> model_named(std::string_view name);
 char const* name(Model model);
@@ -29,30 +29,32 @@ inline bool elects_among_producers(Model model)
 
 struct Cost {
     double c1_s = 0;  ///< to the aggregator
-    double c2_s = 0;  ///< from there to the file; 0 where the way is unknown
+    double c2_s = 0;  ///< from there to the file; 0 if the path is unknown
     double total_s = 0;
 };
 
 class CostModel {
 public:
-    /// The machine must outlive it. `remote_storage`: the file system is behind the network, by a way unknown.
+    /// The machine must outlive this object. `remote_storage`: the path to the file system crosses the network and is
+    /// not described.
     CostModel(machine::Machine const& machine, Model model, bool remote_storage = false);
 
-    /// Of the data of `sources`, each node once, gathered on a tier of node `at` in `rounds` rounds.
+    /// The cost of gathering the data of `sources`, which lists each node once, on a tier of node `at` in `rounds`
+    /// rounds.
     [[nodiscard]] Cost cost(std::span<machine::Source const> sources, int at, std::size_t tier, double rounds) const;
-    /// The same for every node of the machine, in the topology's closed form where the model allows it.
+    /// The same for every node of the machine, with the topology's closed formula if the model allows it.
     [[nodiscard]] std::vector<Cost> costs(std::span<machine::Source const> sources, std::size_t tier,
                                           double rounds) const;
 
 private:
     struct Charges {
-        std::vector<machine::Charge> levels;  ///< what a remote producer pays
-        double own_s = 0;                     ///< what a node's own data pays, whatever its size
+        std::vector<machine::Charge> levels;  ///< cost for a remote producer
+        double own_s = 0;                     ///< cost for a node's own data, whatever its size
         double own_per_byte_s = 0;
-        double drain_per_byte_s = 0;  ///< of the tier
+        double drain_per_byte_s = 0;  ///< cost of reading from the tier
     };
     [[nodiscard]] Charges charges(std::size_t tier, double rounds) const;
-    /// What a partition has, as far as it does not depend on the candidate.
+    /// The properties of a partition that do not depend on the candidate.
     struct Amount {
         double bytes = 0;
         double producers = 0;
@@ -66,7 +68,7 @@ private:
     machine::Machine const& machine_;
     Model model_;
     bool remote_storage_;
-    double memory_bandwidth_;  ///< of what the producers' data is in
+    double memory_bandwidth_;  ///< bandwidth of the memory that holds the producers' data
 };
 
 }  // namespace tapioca::plan

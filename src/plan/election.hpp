@@ -1,5 +1,5 @@
-// Election: the places of all aggregators in one step. Every node bids for every partition; the best bids are kept and
-// assigned, the same way everywhere.
+// Election: chooses the places of all aggregators at once. Every node bids for every partition; the best bids are kept
+// and assigned in the same way on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,67 +17,69 @@
 
 namespace tapioca::plan {
 
-/// What is decided about; the same on every rank.
+/// The input of the election; the same on every rank.
 struct Election {
     machine::Machine const* machine = nullptr;
-    std::vector<int> where;                              ///< the machine's node of each of the job's nodes
-    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per job node, or one for all: per tier; 0: none there
-    std::vector<int> aggregator_places;                  ///< aggregators that each of the job's nodes may take
+    std::vector<int> where;  ///< for each of the job's nodes, its number in the machine
+    std::vector<std::vector<std::uint64_t>>
+        free_bytes;                      ///< per node of the job, or one entry for all: per tier; 0: no such tier
+    std::vector<int> aggregator_places;  ///< number of aggregators that each of the job's nodes may take
     struct Partition {
-        std::vector<machine::Source> sources;  ///< by the machine's nodes, each once; empty: as the weights say
+        std::vector<machine::Source> sources;  ///< by the machine's nodes, each once; empty: derived from the weights
         double bytes = 0;
         double rounds = 1;
     };
     std::vector<Partition> partitions;
-    std::vector<Weight> weights;     ///< what the job's nodes have in the partitions, ascending by the first of them
-    std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
+    std::vector<Weight> weights;  ///< the job's nodes' data in the partitions, ascending by first partition
+    std::uint64_t needed_bytes =
+        0;  ///< of an aggregator: its buffers or, with persistency, the most data that is sent to it
     machine::Persistency persistency = machine::Persistency::none;
-    std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
-    bool remote_storage = false;        ///< data leaves the node also on its way to the file
+    std::optional<std::size_t> pinned;  ///< the tier that was asked for; then only the node is chosen
+    bool remote_storage = false;        ///< data also crosses the node's link on its way to the file
     Model model = Model::pipelined;
     Strategy const* strategy = strategy_named(core::default_strategy);
 
-    /// Takes weights in any order.
+    /// Sets the weights, which may be in any order.
     void weigh(std::vector<Weight> found);
     [[nodiscard]] CostModel costs() const;
-    /// Who has data in a partition, by the machine's nodes, each once. Made when asked for: all lists together grow
-    /// with nodes times partitions.
+    /// The sources of a partition's data, by the machine's nodes, each once. Computed on request, since all lists
+    /// together grow with nodes times partitions.
     [[nodiscard]] std::vector<machine::Source> sources(std::size_t partition) const;
     [[nodiscard]] std::uint64_t free_on(int node, std::size_t tier) const;
-    /// Aggregators that fit on a node's tier, and on the node.
+    /// The number of aggregators that fit on a node's tier, and that the node may take.
     [[nodiscard]] std::uint64_t fit_on(int node, std::size_t tier) const;
     [[nodiscard]] int fit_on(int node) const;
 
 private:
-    std::size_t longest_weight_ = 0;  ///< the most partitions that a weight is for
+    std::size_t longest_weight_ = 0;  ///< the largest number of partitions that a weight covers
 };
 
 /// A node's offer to aggregate a partition.
 struct Bid {
-    double score = 0;  ///< what the strategy minimises
+    double score = 0;  ///< the value that the strategy minimises
     Cost cost;
-    std::uint64_t lot = 0;   ///< decides between equals, another way for each partition
+    std::uint64_t lot = 0;   ///< a random number that orders equal bids, different for each partition
     std::int32_t node = -1;  ///< of the job; -1: no bid
     std::int32_t tier = 0;
 };
-/// Bids that are kept for a partition: as many as there are nodes, but no more than 16.
+/// The number of bids kept for a partition: that of the nodes, but at most 16.
 std::size_t bids_kept(Election const& election);
-/// bids_kept() for each partition, the best first. Among equals the order differs from partition to partition.
+/// bids_kept() bids for each partition, the best first. The order of equal bids differs from partition to partition.
 using Bids = std::vector<Bid>;
 
-/// No bids at all: what a rank contributes that is not its node's first.
+/// No bids: the contribution of a rank that is not its node's first.
 Bids no_bids(Election const& election);
 /// One node's bids.
 Bids bids_of(Election const& election, int node);
 /// Every node's bid for one partition, by node.
 std::vector<Bid> offers(Election const& election, std::size_t partition);
-/// The best of offers(): the same as merging all nodes' bids_of(), but for rounding.
+/// The best of offers(): the same as merging all nodes' bids_of(), except for rounding.
 Bids all_bids(Election const& election);
-/// Keeps the best of two nodes' bids for one partition, as many as there are. In any order of merging the result is the
-/// same.
+/// Keeps the best of two nodes' bids for one partition, as many as `kept` has. The result does not depend on the order
+/// of merging.
 void merge(std::span<Bid> kept, std::span<Bid const> others);
 
-/// Where a partition's aggregator sits, and who else was considered.
+/// The place of a partition's aggregator, and the other candidates.
 struct AggregatorPlace {
     int node = 0;
     std::size_t tier = 0;
@@ -86,13 +88,13 @@ struct AggregatorPlace {
     std::vector<Bid> rivals;  ///< the next best, by score
 };
 
-/// Fails if the buffers fit nowhere, with the sizes.
+/// Fails if the buffers fit nowhere; the error contains the sizes.
 core::Result<std::vector<AggregatorPlace>> assign(Election const& election, Bids const& bids);
 
-/// What to say of aggregators on another tier than the fastest because that has no room.
+/// Notes about aggregators that are not on the fastest tier because it has no room.
 std::vector<std::string> notes_on(Election const& election, std::vector<AggregatorPlace> const& aggregator_places);
 
-/// What assign() makes small: every aggregator's score, with its node's surcharges.
+/// The value that assign() minimises: the sum of all aggregators' scores, with their nodes' surcharges.
 double total_score(Election const& election, std::vector<AggregatorPlace> const& aggregator_places);
 
 }  // namespace tapioca::plan

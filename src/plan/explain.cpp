@@ -1,4 +1,4 @@
-// A plan in words.
+// Describes a plan in words.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace tapioca::plan {
 
 namespace {
 
-/// "0, 4, 8" or, where there are many, "0, 1, 2, ... 15".
+/// "0, 4, 8" or, if there are many, "0, 1, 2, ... 15".
 template <class T>
 std::string short_list(std::vector<T> const& values)
 {
@@ -65,7 +65,7 @@ std::string describe_seats(Job const& job, Route const& route)
         name(strategy_of(job)), name(model_of(job)), job.machine->name, c1 * 1e3, c2 * 1e3, most * 1e3);
 }
 
-/// What the prediction for several nodes is made of.
+/// The parts of a prediction for several nodes.
 std::string describe_parts(Job const& job, Route const& route)
 {
     if (route.parts.empty()) return "";
@@ -83,7 +83,7 @@ std::string describe_parts(Job const& job, Route const& route)
     return text;
 }
 
-/// `like`: a route whose partitions and places have been told already.
+/// `like`: a route whose partitions and places have already been described.
 std::string describe(char const* verb, Job const& job, Route const& route, Route const* like)
 {
     std::string text;

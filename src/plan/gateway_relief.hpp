@@ -1,4 +1,4 @@
-// Relief: gateways that would have more than their share of aggregators cost more.
+// Relief: makes aggregators cost more behind gateways that would have more than their share of them.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace tapioca::plan {
 
-/// Counts the aggregators behind each gateway. Where gateways are unknown, or the strategy does not care, all is free.
-/// The election must outlive it.
+/// Counts the aggregators behind each gateway. If gateways are unknown, or the strategy ignores them, there is no extra
+/// cost. The election must outlive this object.
 class Relief {
 public:
-    /// `unit`: what an aggregator beyond a gateway's share costs, as scores are counted.
+    /// `unit`: the cost, in terms of scores, of an aggregator beyond a gateway's share.
     Relief(Election const& election, double unit) : election_(election), unit_(unit)
     {
         auto const& through = election.machine->gateways.through;
@@ -28,10 +28,10 @@ public:
         share_ = static_cast<int>((election.partitions.size() + gateways - 1) / gateways);
     }
 
-    /// What one aggregator more at `node`, or one less, costs more.
+    /// The extra cost of one aggregator more, or one fewer, at `node`.
     [[nodiscard]] double more(int node) const { return over(node, 1); }
     [[nodiscard]] double less(int node) const { return -over(node, 0); }
-    /// What moving one costs more.
+    /// The extra cost of moving one.
     [[nodiscard]] double move(int from, int to) const
     {
         return count_.empty() || gateway(from) == gateway(to) ? 0 : more(to) + less(from);

@@ -8,21 +8,24 @@ namespace tapioca::plan {
 
 namespace {
 
-constexpr int runs_to_judge = 3;       // the first makes memory and faults pages; the least of the others counts
-constexpr int runs_to_defend = 2;      // of the kept way, before one that seems to be faster replaces it
-constexpr double right_within = 1.25;  // a prediction that is not off by more is believed
-constexpr double gain = 0.95;          // what a way must take, at most, of the time of the one it is to replace
-constexpr double hopeless = 3;         // so much slower, one run is enough
-constexpr double changed = 2;          // so much slower than in an earlier job, what was learnt no longer holds
-constexpr double far_off = 4;  // nobody tries what is predicted to take so much longer than the chosen way was and did
-constexpr double comes_near = 1.25;       // of the chosen way's prediction: may well be faster, though that was right
-constexpr double credit_runs = 2;         // that trying may cost in the beginning, where the prediction was off,
-constexpr double near_credit_runs = 1;    // and where it was right
-constexpr double part_for_trying = 0.05;  // of all the time, after that
+constexpr int runs_to_judge = 3;   // the first run allocates memory and faults pages; the shortest of the others counts
+constexpr int runs_to_defend = 2;  // runs of the kept way before one that seems to be faster replaces it
+constexpr double right_within = 1.25;  // a prediction within this factor counts as right
+constexpr double gain = 0.95;          // a way replaces another only if it takes at most this part of its time
+constexpr double hopeless = 3;         // if a way is slower by this factor, one run is enough
+constexpr double changed =
+    2;  // if a way is slower than in an earlier job by this factor, what was learnt no longer holds
+constexpr double far_off = 4;  // a way is not tried if it is predicted to take longer, by this factor, than the chosen
+                               // way was predicted to and did
+constexpr double comes_near =
+    1.25;  // of the chosen way's prediction: such a way may be faster even if the prediction was right
+constexpr double credit_runs = 2;         // how many runs trying may cost at first, if the prediction was off,
+constexpr double near_credit_runs = 1;    // and if it was right
+constexpr double part_for_trying = 0.05;  // of all the time, later
 constexpr double planning_s = 2e-4;       // to make another way's plan,
-constexpr double making_s = 3e-4;         // and its memory, in its first run,
+constexpr double making_s = 3e-4;         // and to allocate its memory, in its first run,
 constexpr double most_making_s = 3e-3;    // at most
-constexpr double too_short_s = 6e-5;      // what takes no longer is not worth another plan
+constexpr double too_short_s = 6e-5;      // shorter steps are not worth another plan
 
 }  // namespace
 
@@ -40,7 +43,7 @@ bool Learner::listens() const
     return !settled_ && !in_turns_ && (rival_ || trials_[current_].runs < runs_to_judge);
 }
 
-/// Whether the planner's own choice took another time than was predicted.
+/// Whether the planner's own choice took another time than predicted.
 bool Learner::off() const
 {
     auto const& chosen = trials_.front();
@@ -52,7 +55,7 @@ bool Learner::worth_trying(Trial const& trial) const
 {
     if (trial.runs > 0 || !trial.verdict.empty()) return false;
     if (kept().seconds.value_or(0) < too_short_s) return false;
-    if (trial.way.is_left()) return true;  // nobody can predict what the MPI library takes
+    if (trial.way.is_left()) return true;  // the time of the MPI library cannot be predicted
     if (predicted_near(trial)) return true;
     auto const chosen_s = std::max(kept().seconds.value_or(0), trials_.front().way.seconds);
     return off() && trial.way.seconds < far_off * chosen_s;
@@ -63,8 +66,8 @@ bool Learner::predicted_near(Trial const& trial) const
     return !trial.way.is_left() && trial.way.seconds < comes_near * trials_.front().way.seconds;
 }
 
-/// If it is as slow as can be feared: three runs of what is predicted to come near, or one that takes three times as
-/// long as the kept way does.
+/// Estimates the worst case: three runs of a way that is predicted to come near, or one run that takes three times as
+/// long as the kept way.
 bool Learner::affordable(Trial const& trial) const
 {
     auto const kept_s = kept().seconds.value_or(0);
@@ -88,7 +91,8 @@ void Learner::ran(std::optional<double> seconds)
     judge(*seconds);
 }
 
-/// The way that is being tried, and whose last run took so long: go on, or go back, for good or to compare.
+/// Decides about the way that is being tried, whose last run took `last_s`: continue, or go back, for good or to
+/// compare.
 void Learner::judge(double last_s)
 {
     auto& trial = trials_[current_];
@@ -106,7 +110,7 @@ void Learner::judge(double last_s)
     go_on();
 }
 
-/// The kept way has run again after its rival: what is slow for a while is not replaced for that.
+/// The kept way has run again after its rival, so that it is not replaced just because it was slow for a while.
 void Learner::decide()
 {
     if (++defended_ < runs_to_defend) return;
@@ -121,7 +125,7 @@ void Learner::decide()
     go_on();
 }
 
-/// Another way, if one is worth it and can be afforded now.
+/// Chooses another way, if one is worth it and the time for it is available now.
 void Learner::go_on()
 {
     current_ = kept_;
@@ -147,7 +151,7 @@ void Learner::go_on()
     trials_[kept_].verdict = tried || off() ? "the fastest of those tried" : "as predicted";
 }
 
-/// The next one that was not refused.
+/// Takes the next way that was not refused.
 void Learner::take_turns()
 {
     do current_ = (current_ + 1) % trials_.size();
@@ -177,7 +181,7 @@ void Learner::prefer(Alternative const& way)
     expected_s_ = way.seconds;
 }
 
-/// The way of an earlier job is kept, or all begins anew.
+/// Keeps the way of an earlier job, or starts over.
 void Learner::compare_with_earlier()
 {
     bool const still = kept().seconds.value_or(0) <= changed * *expected_s_;

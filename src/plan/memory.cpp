@@ -13,25 +13,27 @@ namespace {
 
 using core::index;
 
-constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for what it gathers to send
+constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for the data that it gathers to send
 constexpr std::uint64_t least_slot = 64 * core::KiB;
-constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // where memory is short
+constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // used if memory is short
 constexpr std::uint64_t stray_bytes = 4 * core::MiB;
-constexpr std::uint64_t apart_bytes = 256 * core::KiB;  // from here on a message of its own may need a place of its own
+constexpr std::uint64_t apart_bytes =
+    256 * core::KiB;  // from this size on, a separate message may need a place of its own
 
-// What the engine keeps, rounded up (engine/filler.hpp, taker.hpp, outbox.hpp, inbox.hpp, p2p.cpp, comm/messages.hpp).
+// Sizes of what the engine keeps, rounded up (engine/filler.hpp, taker.hpp, outbox.hpp, inbox.hpp, p2p.cpp,
+// comm/messages.hpp).
 constexpr std::uint64_t cursor_bytes = 64;
 constexpr std::uint64_t track_bytes = 64;
-constexpr std::uint64_t lane_bytes = 1200;  // of a partition: its counters, its queue
-constexpr std::uint64_t place_bytes = 400;  // of a partition in the plan, and of each bid while it is made
+constexpr std::uint64_t lane_bytes = 1200;  // per partition: its counters and its queue
+constexpr std::uint64_t place_bytes = 400;  // per partition in the plan, and per bid while the plan is made
 constexpr std::uint64_t bid_bytes = 170;
-constexpr std::uint64_t feed_bytes = 120;     // of a node and neighbouring partitions
-constexpr std::uint64_t feeder_bytes = 320;   // of a node that an aggregator hears from
-constexpr std::uint64_t asked_bytes = 96;     // of a round that was asked for, and of each track there
-constexpr std::uint64_t message_bytes = 160;  // under way
-constexpr std::uint64_t most_runs = 256;      // of an entry that is being put together
+constexpr std::uint64_t feed_bytes = 120;     // per node and range of neighbouring partitions
+constexpr std::uint64_t feeder_bytes = 320;   // per node that feeds an aggregator
+constexpr std::uint64_t asked_bytes = 96;     // per round that was asked for, and per track of it
+constexpr std::uint64_t message_bytes = 160;  // per message under way
+constexpr std::uint64_t most_runs = 256;      // of an entry under construction
 constexpr std::uint64_t run_bytes = 100;
-constexpr std::uint64_t entry_bytes = 48;  // a short description of what one rank's variable has in a round
+constexpr std::uint64_t entry_bytes = 48;  // a short description of one rank's part of a variable in a round
 
 std::uint64_t align(std::uint64_t bytes)
 {
@@ -43,8 +45,8 @@ std::uint64_t tracks_of(Job const& job)
     return std::max<std::uint64_t>({1, job.pattern.most_layouts, job.pattern.most_variables});
 }
 
-/// What the stray entries of a rank in one round take: all that it has there, which is more than the round where its
-/// own extents overlap.
+/// Memory for the stray entries of a rank in one round: all its data there, which is more than the round if its own
+/// extents overlap.
 std::uint64_t strays_of(Job const& job, Route const& route)
 {
     auto const& pattern = job.pattern;
@@ -53,8 +55,8 @@ std::uint64_t strays_of(Job const& job, Route const& route)
     return bytes + bytes / 8 + layers * core::KiB;
 }
 
-/// From how many ranks such entries may be with an aggregator. Together they fill its buffers, unless ranks overlap:
-/// then each may have a whole round on its way.
+/// The number of ranks whose stray entries an aggregator may hold. Together they fill its buffers, unless ranks
+/// overlap; then each may have a whole round on its way.
 std::uint64_t strays_here(Job const& job, Route const& route)
 {
     auto const ranks = static_cast<std::uint64_t>(job.ranks);
@@ -79,7 +81,7 @@ std::uint64_t crossing_bytes(Job const& job, Route const& route, bool reading)
     return bytes;
 }
 
-/// What each node has at most in one partition.
+/// The most that each node has in one partition.
 std::vector<std::uint64_t> most_of(std::vector<Weight> const& weights, std::size_t nodes)
 {
     std::vector<std::uint64_t> most(nodes, 0);
@@ -113,8 +115,8 @@ public:
         });
     }
 
-    /// All that a node may have in a round, if `budget` allows for what one node gathers and for what one aggregator
-    /// receives, which it does unless a node feeds very many aggregators, or very many nodes feed one.
+    /// Room for everything that a node may have in a round, if `budget` allows for what one node gathers and for what
+    /// one aggregator receives. It does, unless a node feeds very many aggregators, or very many nodes feed one.
     void choose(std::uint64_t budget)
     {
         auto& network = route_.network;
@@ -142,11 +144,11 @@ private:
     Route& route_;
     Nodes const& nodes_;
     std::vector<std::uint64_t> most_;
-    std::vector<std::uint64_t> fed_;     ///< per node: aggregators that it feeds
-    std::vector<std::uint64_t> rivals_;  ///< per node: the most that feed one of them
+    std::vector<std::uint64_t> fed_;     ///< per node: number of aggregators that it feeds
+    std::vector<std::uint64_t> rivals_;  ///< per node: the largest number of nodes that feed one of them
 };
 
-/// Makes a route smaller, a step at a time: first what costs least speed.
+/// Makes a route smaller, one step at a time; the steps that cost the least speed come first.
 class Shrinking {
 public:
     Shrinking(Job const& job, Route& route, bool rounds_too)
@@ -157,7 +159,7 @@ public:
     {
     }
 
-    /// False if nothing is left that could be smaller.
+    /// Returns false if nothing can be made smaller.
     bool next()
     {
         if (rounds_too_ && fewer_buffers(4)) return true;
@@ -179,7 +181,7 @@ private:
         --route_.buffers;
         return true;
     }
-    /// Halves of whole units as long as it is more than one, then whole blocks.
+    /// Halves the rounds in whole units while they are more than one unit, then in whole blocks.
     bool smaller_rounds(std::uint64_t least)
     {
         if (route_.round_bytes <= std::max(least, block_)) return false;
@@ -272,7 +274,7 @@ std::uint64_t free_of(Job const& job)
 std::uint64_t room_of(Job const& job)
 {
     auto const free = free_of(job);
-    return free == UINT64_MAX ? free : free / 4 * 3;  // others take some, too, and files may lie there
+    return free == UINT64_MAX ? free : free / 4 * 3;  // others take some, too, and there may be files
 }
 
 core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<Weight> const& weights, bool reading,
@@ -298,7 +300,7 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
     };
     auto const process = [&] {
         auto const [own, shared_part] = taken(job, route, nodes, reading);
-        auto const later = reading ? own : private_bytes(job, route, true);  // when this step reads
+        auto const later = reading ? own : private_bytes(job, route, true);  // if this step reads
         return std::max({own, later, other.own_bytes}) + std::max(shared_part, other.shared_bytes);
     };
     auto const to_shrink = [&](char const* why, std::uint64_t limit) {
@@ -315,7 +317,7 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
         to_shrink("TAPIOCA_MEMORY", cap);
     }
     if (shared() <= room) return {};
-    // Sizes that were asked for stay as they are, and need not leave anything to others.
+    // Sizes that the user asked for are not changed, and need not leave memory to others.
     if (!fits(shared, room, !asked) && shared() > free)
         return core::fail(Errc::memory,
                           fmt::format("crossing {} nodes needs {} of shared memory on a node, of which {} are "

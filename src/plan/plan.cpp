@@ -21,13 +21,13 @@ constexpr std::uint64_t most_network_round = 512 * core::MiB;  // MPI counts byt
 
 using core::as_double;
 
-/// A direct access smaller than a block moves the whole block; better that one reader does it for all.
+/// A direct access smaller than a block moves the whole block; it is better if one reader does this for all.
 bool pieces_fill_blocks(Job const& job)
 {
     return job.pattern.bytes >= job.pattern.pieces * static_cast<std::uint64_t>(job.storage.block_bytes);
 }
 
-/// Several writers in one stripe take its lock from each other.
+/// Several writers in one stripe compete for its lock.
 bool pieces_fill_stripes(Job const& job)
 {
     return job.pattern.bytes >= job.pattern.pieces * static_cast<std::uint64_t>(job.storage.stripe_bytes);
@@ -42,7 +42,7 @@ std::vector<int> spread(int aggregators, int ranks)
     return result;
 }
 
-/// The `i`-th cut between as many partitions of whole blocks or stripes: nobody has two more than another.
+/// The `i`-th cut between partitions of whole blocks or stripes; their sizes differ by at most one of these.
 std::int64_t even_cut(Job const& job, std::int64_t i, std::int64_t partitions)
 {
     auto const unit = unit_of(job.storage);
@@ -51,7 +51,7 @@ std::int64_t even_cut(Job const& job, std::int64_t i, std::int64_t partitions)
     return (first + units / partitions * i + units % partitions * i / partitions) * unit;
 }
 
-/// Cuts where the histogram has i/n of all bytes, on boundaries of blocks or stripes; staggered over the servers.
+/// Cuts at which the histogram has i/n of all bytes, on boundaries of blocks or stripes, staggered over the servers.
 std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vector<std::uint64_t> histogram)
 {
     bool const even = histogram.empty();
@@ -77,7 +77,7 @@ std::vector<std::int64_t> balanced_cuts(Job const& job, int partitions, std::vec
         cuts.push_back(std::clamp(cut, cuts.back(), end));
     }
     cuts.push_back(end);
-    constexpr int rows_across = 16;  // aggregators of several nodes are to be ready at the same time
+    constexpr int rows_across = 16;  // aggregators of several nodes should finish at the same time
     return stagger(std::move(cuts), unit, job.storage.stripe_bytes == unit ? job.storage.stripe_count : 0,
                    job.nodes > 1 ? rows_across : 1);
 }
@@ -92,8 +92,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/// Buffers as the options or the amount of data want them: a few rounds each, so that filling and draining overlap.
-/// In a striped file rounds are stripes.
+/// Chooses buffers by the options or the amount of data: a few rounds each, so that filling and draining overlap. In a
+/// striped file, rounds are stripes.
 void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
 {
     route.unit = unit_of(job.storage);
@@ -103,7 +103,7 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
     auto const least = striped ? full_round : std::min(least_round, full_round);
     route.round_bytes = job.options.buffersize.value_or(std::clamp(job.pattern.bytes / rounds, least, full_round));
     route.round_bytes = round_up(route.round_bytes, block(job));
-    // All that a partition may have, wherever the step is shifted to.
+    // The most that a partition may have, wherever the step is shifted to.
     auto const all = round_up(
         static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin) + static_cast<std::uint64_t>(route.unit),
         std::max(block(job), static_cast<std::uint64_t>(route.unit)));
@@ -122,7 +122,7 @@ void choose_buffers(Job const& job, Route& route, std::uint64_t full_round)
                                           core::format_bytes(route.round_bytes), core::format_bytes(stripe)));
 }
 
-/// No more buffers than there are rounds, and one that shifting the step may add.
+/// At most as many buffers as there are rounds, plus one that shifting the step may add.
 void bound_buffers(Job const& job, Route& route)
 {
     if (job.options.buffers || route.way == Way::direct) return;
@@ -132,7 +132,7 @@ void bound_buffers(Job const& job, Route& route)
     route.buffers = static_cast<int>(std::min<std::int64_t>(route.buffers, most + 1));
 }
 
-/// Where memory is short, buffers of a size that nobody asked for leave a quarter of it to others.
+/// If memory is short, buffers whose size was not asked for leave a quarter of it to others.
 void keep_room(Job const& job, Route& route)
 {
     if (job.options.buffersize || job.options.buffers || job.options.aggrtier || route.way == Way::direct) return;
@@ -198,8 +198,8 @@ void choose_way(Job const& job, Route& route, double aggregated, double direct, 
     if (take_direct) route.go_direct();
 }
 
-/// On several nodes: direct access without looking closer where it is faster however the data is spread, and if the
-/// aggregators' links needed no time. The others are compared when aggregators have their places.
+/// On several nodes: chooses direct access at once if it would be faster however the data is spread, and even if the
+/// aggregators' links needed no time. Otherwise the ways are compared when the aggregators have their places.
 void choose_way_across(Job const& job, Route& route, bool reading)
 {
     auto const aggregated = predict_aggregated(job, even_flow(job, route.aggregators, reading, true), reading);
@@ -213,7 +213,7 @@ void choose_way_across(Job const& job, Route& route, bool reading)
     route.passage = direct.passage;
 }
 
-/// Cuts that leave no partition of several nodes empty; and so many aggregators.
+/// Removes empty partitions of several nodes, and reduces the number of aggregators accordingly.
 void drop_empty(Job const& job, Route& route, bool asked)
 {
     if (job.nodes == 1 || route.way == Way::direct) return;
@@ -291,7 +291,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     note(write, job.storage.note);
     bound_buffers(job, write);
     keep_room(job, write);
-    if (auto status = keep_cap(job, write, false); !status) {  // which does not matter to whoever only reads
+    if (auto status = keep_cap(job, write, false); !status) {  // irrelevant if the step only reads
         write.go_direct();
         write.feasible = status;
     }
@@ -300,7 +300,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     auto const reading = readers(job);
     read.aggregators = reading.count;
     choose_buffers(job, read, full_read_round(job));
-    read.dense = true;  // a reader takes what the file has
+    read.dense = true;  // a reader takes whatever the file has
     if (job.nodes > 1)
         choose_way_across(job, read, true);
     else
@@ -345,7 +345,7 @@ Schedule schedule(Route const& route, std::int64_t block_bytes, std::int64_t bas
         p.end = last ? base + route.cuts[i + 1] : core::align_down(base + route.cuts[i + 1], unit);
         p.begin = std::max(p.begin, base + route.cuts.front());
         p.end = std::max(p.end, p.begin);
-        // A retargeted step may meet larger blocks than its rounds: none of these may lie before the partition.
+        // A retargeted step may meet blocks larger than its rounds; no round may lie before the partition.
         p.origin = core::align_down(p.begin, std::min(unit, result.round_bytes));
         p.rounds = p.end > p.begin ? core::divide_up(p.end - p.origin, result.round_bytes) : 0;
         result.partitions.push_back(p);

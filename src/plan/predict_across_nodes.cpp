@@ -16,25 +16,25 @@ namespace {
 using core::as_double;
 using core::index;
 
-constexpr double start_writing_s = 60e-6;  // waking the drain thread, the first round's filling
+constexpr double start_writing_s = 60e-6;  // waking the I/O thread, the first round's filling
 constexpr double start_reading_s = 20e-6;
 
-/// A call to a file system that other machines serve, with a lock on its way, beside the way itself. Assumed.
+/// A call to a file system that other machines serve, including a lock, but without the path to it. Assumed.
 constexpr double remote_call_s = 200e-6;
 
-/// Where nothing is known of the links, what crosses in large pieces is charged at the rate of the slowest that are
-/// about: large pieces lose little by going straight to the file, and very much by crossing slow links.
+/// If the links are unknown, large pieces that cross them are charged at the rate of slow links. Large pieces lose
+/// little by going straight to the file, but very much by crossing slow links.
 constexpr double cautious_bandwidth = 125e6;
-constexpr double cautious_messages_s = 200e-6;  // of a gathered step, there and back
+constexpr double cautious_messages_s = 200e-6;  // messages of a gathered step, there and back
 constexpr std::uint64_t large_piece = 256 * core::KiB;
-constexpr std::uint64_t large_local_piece = 16 * core::KiB;  // of hosts on one machine, which have its file system
+constexpr std::uint64_t large_local_piece = 16 * core::KiB;  // for hosts on one machine, which share its file system
 
 int machine_node(Job const& job, std::size_t node)
 {
     return node < job.where.size() ? job.where[node] : static_cast<int>(node);
 }
 
-/// Whether the data that crosses links of which nothing is known is charged as if they were slow.
+/// Whether data that crosses unknown links is charged as if they were slow.
 bool is_cautious(Job const& job)
 {
     auto const large = job.storage.remote ? large_piece : large_local_piece;
@@ -56,7 +56,7 @@ machine::Passage passage_of(Job const& job, Flow const& flow, double factor)
     return machine::passage(*job.machine, bytes, job.storage.stripe_count);
 }
 
-/// Seconds of a message from another node, on average: of some nodes to one of them.
+/// Seconds of a message from another node, averaged over some nodes that send to one of them.
 double message_seconds(Job const& job)
 {
     if (!job.machine) return 0;
@@ -71,27 +71,27 @@ double message_seconds(Job const& job)
     return sum / samples;
 }
 
-/// Processes of the busiest node that access the file, as if they were spread evenly.
+/// The number of processes of the busiest node that access the file, if they are spread evenly.
 double accessing_on_node(Flow const& flow)
 {
     return static_cast<double>(core::divide_up(flow.accessing, std::max(1, flow.nodes_used())));
 }
 
-/// Blocks or stripes that the step is about.
+/// The number of blocks or stripes that the step touches.
 std::int64_t units_of(Job const& job)
 {
     auto const unit = unit_of(job.storage);
     return std::max<std::int64_t>(1, core::divide_up(job.pattern.end, unit) - job.pattern.begin / unit);
 }
 
-/// One more where partitions of so many stripes would begin on the same servers (plan/align.hpp).
+/// One stripe more if partitions of this many stripes would begin on the same servers (plan/align.hpp).
 std::int64_t staggered(Job const& job, std::int64_t stripes)
 {
     bool const striped = job.storage.stripe_bytes == unit_of(job.storage) && job.storage.stripe_count > 1;
     return striped && std::gcd(stripes, std::int64_t{job.storage.stripe_count}) > 1 ? 1 : 0;
 }
 
-/// Bytes of a round, as buffers are chosen.
+/// Bytes of a round, according to how buffers are chosen.
 double round_of(Job const& job, int aggregators, bool reading)
 {
     auto const full = reading ? full_read_round(job) : full_write_round(job, false);
@@ -100,7 +100,8 @@ double round_of(Job const& job, int aggregators, bool reading)
     return as_double(job.options.buffersize.value_or(std::clamp(quarter, least, full)));
 }
 
-/// The step's bytes, `factor` times, by as many as write at a time; or the busiest node's, by its own.
+/// The time for `factor` times the step's bytes with all streams that write at a time, or for the busiest node's bytes
+/// with its own streams.
 double storage_write_seconds(Job const& job, Flow const& flow, double factor, bool gathered)
 {
     auto const& s = job.storage;
@@ -116,7 +117,7 @@ double storage_write_seconds(Job const& job, Flow const& flow, double factor, bo
     return std::max(together_s, flow.most_bytes() * factor / (stream_bw * on_node));
 }
 
-/// `volume` bytes are read by all together; the busiest node's part is limited by its cores.
+/// All ranks together read `volume` bytes; the busiest node's part is limited by its cores.
 double storage_read_seconds(Job const& job, Flow const& flow, double volume)
 {
     auto const& s = job.storage;
@@ -127,7 +128,7 @@ double storage_read_seconds(Job const& job, Flow const& flow, double volume)
     return std::max(node_s, volume / (s.read_bw * std::min<double>(flow.accessing, streams_of(job, true))));
 }
 
-/// One call of direct access: of a remote file system with the way to it, from the farthest node.
+/// One call of direct access; for a remote file system, including the path from the farthest node.
 double direct_call(Job const& job)
 {
     if (!job.storage.remote) return job.storage.call_s;
@@ -139,7 +140,8 @@ double direct_call(Job const& job)
     return std::max(job.storage.call_s, remote_call_s) + way_s;
 }
 
-/// Calls of ranks that access the file themselves. A file system of one machine writes a file under one lock.
+/// The time for the calls of ranks that access the file themselves. A file system of one machine writes a file under
+/// one lock.
 double direct_calls(Job const& job, bool reading)
 {
     auto const& s = job.storage;
@@ -174,7 +176,7 @@ Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
     Flow flow;
     flow.node_bytes.assign(index(job.nodes), 0);
     flow.accessing = aggregators;
-    // In whole blocks or stripes, of which some aggregators have one more.
+    // In whole blocks or stripes; some aggregators have one more than others.
     auto const units = units_of(job);
     auto const each = as_double(job.pattern.bytes) / static_cast<double>(units);
     auto const most = std::min(units, core::divide_up(units, aggregators) + staggered(job, units / aggregators));
@@ -184,7 +186,8 @@ Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
     auto const share = each * static_cast<double>(most);
     auto const rounds = std::max(1.0, share / round_of(job, aggregators, reading));
     auto const on_node = static_cast<double>(core::divide_up(aggregators, job.nodes));
-    auto const sources = std::max(1.0, static_cast<double>(job.nodes) / aggregators);  // of neighbouring data
+    auto const sources =
+        std::max(1.0, static_cast<double>(job.nodes) / aggregators);  // nodes per aggregator, for neighbouring data
     auto const senders = std::min<double>(job.nodes - 1, as_double(job.pattern.pieces) / aggregators + 1);
     auto const message_s = rounds * message_seconds(job);
     flow.links_s = scattered ? on_node * (share / link_bandwidth(job) + senders * message_s)
@@ -195,7 +198,7 @@ Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
 
 namespace {
 
-/// What links that switches share take for the data of all nodes; nothing where it is not known how many there are.
+/// The time that links shared by switches take for the data of all nodes; 0 if the number of links is unknown.
 double shared_links_seconds(Job const& job, Route const& route, std::vector<Weight> const& weights)
 {
     if (!job.machine || !job.machine->topology->has_shared_links()) return 0;
@@ -221,7 +224,7 @@ Flow placed_flow(Job const& job, Route const& route, std::vector<Weight> const& 
     auto const& network = route.network;
     flow.links_s = std::max(as_double(std::max(network.most_in_bytes, network.most_out_bytes)) / link_bandwidth(job),
                             shared_links_seconds(job, route, weights));
-    if (model_of(job) != Model::pipelined) return flow;  // the papers' costs rank places, and are no times
+    if (model_of(job) != Model::pipelined) return flow;  // the papers' costs rank places but are not times
     std::vector<double> busy(index(job.nodes), 0);
     for (auto const& aggregator_place : route.aggregator_places)
         busy[index(aggregator_place.node)] += aggregator_place.cost.total_s;
@@ -300,8 +303,8 @@ double partial_bytes(Job const& job, bool reading)
     if ((!s.remote && s.stripe_bytes == 0) || job.pattern.ranks_with_data <= 1) return 0;
     auto const unit = static_cast<std::uint64_t>(reading ? s.block_bytes : std::max(s.block_bytes, s.stripe_bytes));
     if (job.pattern.granule() % unit == 0) return 0;
-    // A piece ends where another begins. Whoever reads moves all of that block; whoever writes takes its lock from the
-    // other, who stores the block first, and then reads it.
+    // Where one piece ends and another begins, they share a block. A reader moves all of that block. A writer takes the
+    // block's lock from the other writer, which stores the block first, and then reads it.
     return as_double(job.pattern.pieces) * as_double(unit) * (reading ? 1 : 2);
 }
 

@@ -11,15 +11,16 @@ namespace tapioca::plan {
 namespace {
 
 // Costs inside a node, measured on a 16-core machine with 16 ranks (docs/design.md).
-constexpr double copy_bw = 4e9;         // one rank into or out of a shared buffer
-constexpr double copy_alone_bw = 10e9;  // the same while the others wait for it
+constexpr double copy_bw = 4e9;         // one rank, into or out of a shared buffer
+constexpr double copy_alone_bw = 10e9;  // one rank, while the others wait for it
 constexpr double piece_s = 8e-9;        // one small piece of such a copy
-constexpr double start_write_s = 8e-6;  // the first round's filling, beyond what any step costs
+constexpr double start_write_s = 8e-6;  // filling the first round, beyond the cost of any step
 constexpr double hand_over_s = 28e-6;   // from the last byte of a round that one rank fills to its writing
 constexpr double start_read_s = 20e-6;
-constexpr double crowded_start_s = 60e-6;             // more, for each further rank a core that waits for a turn
-constexpr double gain_by_reserving = 1.35;            // of one writer whose rounds were allocated before
-constexpr std::uint64_t large_unit = 64 * core::KiB;  // writes that begin and end on these get the file's large pages
+constexpr double crowded_start_s = 60e-6;   // additional time per core for each further rank that waits for its turn
+constexpr double gain_by_reserving = 1.35;  // for one writer whose rounds were allocated before
+constexpr std::uint64_t large_unit =
+    64 * core::KiB;  // writes that begin and end on multiples of this use the file's large pages
 
 using core::as_double;
 
@@ -45,7 +46,7 @@ double read_volume(Job const& job, int readers)
 
 namespace {
 
-/// Ranks that have data in the same slice of the file, on average.
+/// The average number of ranks that have data in the same slice of the file.
 double ranks_in_a_round(Job const& job)
 {
     auto const range = as_double(static_cast<std::uint64_t>(job.pattern.end - job.pattern.begin));
@@ -53,15 +54,15 @@ double ranks_in_a_round(Job const& job)
     return std::max(1.0, as_double(job.pattern.spans) / slices);
 }
 
-/// What so many processes that write one file reach of a figure, between one writer's and that of 16 on as many cores:
-/// they wait for each other only as far as they run at the same time.
+/// The value of a figure for this number of processes that write one file. It lies between that of one writer and that
+/// of 16 writers on 16 cores, because processes wait for each other only as far as they run at the same time.
 double contended(Job const& job, std::uint64_t writers, double alone, double of_16)
 {
     auto const at_once = std::min<double>(as_double(writers), std::max(1, job.cores));
     return alone + (of_16 - alone) * std::clamp((at_once - 1) / 15, 0.0, 1.0);
 }
 
-/// Bytes a second that so many writers bring into the file together.
+/// Bytes per second that this number of writers together write to the file.
 double drain_bandwidth(Job const& job, int writers)
 {
     auto const& s = job.storage;
@@ -69,13 +70,14 @@ double drain_bandwidth(Job const& job, int writers)
         if (writers > 1 || !job.pattern.dense()) return s.contended_write_bw;
         return s.reserve == machine::Reserve::allocate ? s.write_bw * gain_by_reserving : s.write_bw;
     }
-    // It takes cores; and more writers than the file system takes at a time hinder each other: 16 reach 0.7 of
+    // Populating takes cores, and more writers than the file system takes at a time hinder each other: 16 reach 0.7 of
     // what 6 do.
     auto const share = std::min<double>(writers, std::max(1, job.cores * 3 / 8)) / s.write_streams;
     return s.parallel_write_bw * (share <= 1 ? share : std::max(0.5, 1.2 - 0.2 * share));
 }
 
-/// Seconds in the calls of all writers without their bytes: one after the other, since they take the file's lock.
+/// Seconds of all writers' calls, without the time for their bytes: one after the other, since they take the file's
+/// lock.
 double drain_calls(Job const& job, int writers)
 {
     auto const& s = job.storage;
@@ -85,7 +87,7 @@ double drain_calls(Job const& job, int writers)
                          : job.pattern.dense() && s.reserve != machine::Reserve::nothing ? 2
                                                                                          : 1;
     auto const holes =
-        job.pattern.dense() ? 0.0 : as_double(job.pattern.pieces);  // between which there are as many calls
+        job.pattern.dense() ? 0.0 : as_double(job.pattern.pieces);  // as many calls as pieces, if there are holes
     return (rounds * calls + holes) * (writers == 1 ? s.call_s : s.contended_call_s);
 }
 
@@ -119,15 +121,15 @@ double aggregated_write_seconds(Job const& job, int writers)
     // A writer does nothing else while it copies its own data.
     auto const drain_s =
         bytes / drain_bandwidth(job, writers) + drain_calls(job, writers) + as_double(load.most_bytes) / copy_alone_bw;
-    // As many ranks copy at a time as have data in the rounds that are open.
+    // As many ranks copy at the same time as have data in the open rounds.
     auto const together = ranks_in_a_round(job);
     auto const fill_s = bytes / (copy_bw * std::min<double>(together * writers, std::max(1, job.cores)));
     auto const start_s = start_write_s + crowded_start_s * (crowding(job, load) - 1);
-    auto const cores_s = (drain_s + bytes / copy_alone_bw) / std::max(1, job.cores);  // for all that they do
+    auto const cores_s = (drain_s + bytes / copy_alone_bw) / std::max(1, job.cores);  // for all their work
     auto const alone_s = together < 2 && writers == 1 ? bytes / copy_alone_bw : fill_s;
     if (dense || together >= 2) return start_s + std::max({drain_s, alone_s, cores_s, copy_seconds(job, load)});
-    // Rounds that one rank fills, far apart, take turns in one buffer: filling and draining do not overlap, but
-    // for those of other writers.
+    // If rounds that one rank fills lie far apart, they take turns in one buffer. Then filling and draining do not
+    // overlap, except with those of other writers.
     auto const one_by_one = (fill_s * writers + bytes / s.write_bw) / writers;
     auto const rounds = std::ceil(as_double(job.pattern.spans) / writers);
     return start_write_s + rounds * hand_over_s + std::max({drain_s, one_by_one, copy_seconds(job, load)});

@@ -1,4 +1,4 @@
-// Predictions: how long a step takes by each way. Pure functions of what a node's ranks have to move.
+// Predictions for one node: how long a step takes by each way. Pure functions of what a node's ranks have to move.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -11,27 +11,27 @@ struct Load {
     std::uint64_t pieces = 0;
     std::uint64_t most_bytes = 0;   ///< of one rank
     std::uint64_t most_pieces = 0;  ///< of one rank
-    std::uint64_t ranks = 1;        ///< with data
+    std::uint64_t ranks = 1;        ///< number of ranks with data
 };
-/// That of the busiest node, as far as the summary of the pattern tells: as if all nodes had the same.
+/// The load of the busiest node, according to the summary of the pattern, as if all nodes had the same.
 Load load_of(Job const& job);
 
-inline constexpr double most_shared_read_bw = 8e9;  ///< all readers of a node's common buffers together
+inline constexpr double most_shared_read_bw = 8e9;  ///< of all readers of a node's shared buffers together
 
-/// How much slower a rank's own work gets when the ranks of a node outnumber its cores.
+/// By which factor a rank's own work slows down if the ranks of a node outnumber its cores.
 double crowding(Job const& job, Load const& load);
-/// What the busiest rank copies into or out of shared buffers.
+/// The time for the busiest rank's copies into or out of shared buffers.
 double copy_seconds(Job const& job, Load const& load);
-/// Bytes that readers of common buffers would read: all of the range or, where that has large gaps, the buffers' worth
-/// around each slice that is touched.
+/// Bytes that readers with shared buffers would read: the whole range or, if it has large gaps, one buffer around each
+/// slice that is touched.
 double read_volume(Job const& job, int readers);
 
-/// Populating pays only where enough writers do it at once, and all of a round is written.
+/// Populating pays only if enough writers do it at the same time, and all of a round is written.
 bool populates(Job const& job, int writers);
 /// True if the range of the pattern has large gaps.
 bool sparse(Job const& job);
 
-/// Seconds on one node, without what tiers add; plan/across.hpp has those of several.
+/// Seconds on one node, without the cost of tiers; those for several nodes are in plan/predict_across_nodes.hpp.
 double aggregated_write_seconds(Job const& job, int writers);
 double aggregated_read_seconds(Job const& job, int readers);
 double direct_write_seconds(Job const& job);

@@ -44,7 +44,7 @@ std::vector<Prices::PricedPlace> Prices::places(int node, std::vector<Guest> gue
                 place.tier = tier;
                 place.cost = costs[tier];
             }
-        --left[place.tier];  // there is one: nobody is let in without room
+        --left[place.tier];  // there is a free place: aggregators are admitted only if there is room
         if (election_.strategy->by_cost) place.score = place.cost.total_s;
     }
     return result;

@@ -10,19 +10,19 @@
 
 namespace tapioca::plan {
 
-/// A partition on a node, with the score of its bid: on the best of the node's tiers.
+/// A partition on a node, with the score of its bid for the best of the node's tiers.
 struct Guest {
     std::size_t partition;
     double score;
 };
 
-/// What the aggregators of a node cost together. The dearest pays the least surcharge, and has the first choice of
-/// tiers. The election must outlive it.
+/// The cost of a node's aggregators together. The most expensive one pays the least surcharge, and has the first choice
+/// of tiers. The election must outlive this object.
 class Prices {
 public:
     explicit Prices(Election const& election);
 
-    /// Aggregators that the node may take.
+    /// The number of aggregators that the node may take.
     [[nodiscard]] std::size_t room(int node) const { return room_[core::index(node)]; }
 
     struct PricedPlace {
@@ -30,9 +30,9 @@ public:
         double score;
         Cost cost;
     };
-    /// A tier may be full before all that the node may take have a place.
+    /// True if a tier may be full before all aggregators that the node may take have a place.
     [[nodiscard]] bool tight(int node) const { return tight_[core::index(node)]; }
-    /// Where each guest comes to lie. `tier` and `cost` only if the node is tight().
+    /// The place of each guest. `tier` and `cost` are valid only if the node is tight().
     [[nodiscard]] std::vector<PricedPlace> places(int node, std::vector<Guest> guests) const;
     [[nodiscard]] double total(int node, std::vector<Guest> const& guests) const;
 
@@ -44,7 +44,7 @@ private:
     std::vector<std::size_t> room_;
     std::vector<bool> tight_;
     mutable std::map<std::pair<std::size_t, int>, std::vector<Cost>> costs_;
-    mutable std::vector<double> scores_;   // of one call; a search asks often
+    mutable std::vector<double> scores_;   // used within one call; a member because searches call often
     mutable std::vector<double> factors_;  // surcharges
 };
 

@@ -34,7 +34,7 @@ Json to_json(Job const& job, std::vector<AggregatorPlace> const& aggregator_plac
     return list;
 }
 
-/// What else could have been done, as settings that force it.
+/// The alternatives, as settings that force them.
 Json to_json(std::vector<Alternative> const& alternatives)
 {
     auto list = Json::array();

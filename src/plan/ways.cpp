@@ -39,7 +39,7 @@ std::vector<int> numbers(Job const& job, int streams)
 
 namespace {
 
-/// Smaller and larger buffers: more overlap, and fewer rounds. Nobody predicts which is the better.
+/// Smaller buffers give more overlap, larger ones fewer rounds. Which are better is not predicted.
 void add_buffer_sizes(Job const& job, Route const& route, std::vector<Alternative>& ways)
 {
     constexpr std::uint64_t factor = 4;

@@ -26,7 +26,7 @@ std::vector<Weight> weights_of(int node, std::vector<pattern::Scale::Share> cons
 {
     bool const exactly = nodes * partitions.size() <= few_weights;
     std::vector<Weight> weights;
-    std::uint64_t first = 0;  // of the weight that is being put together
+    std::uint64_t first = 0;  // bytes in the first partition of the current weight
     for (std::size_t p = 0; p < partitions.size(); ++p) {
         auto const& [bytes, near_bytes] = partitions[p];
         if (near_bytes == 0) continue;

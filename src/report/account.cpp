@@ -43,7 +43,7 @@ void Account::add(plan::Plan const& plan, settings::Settings const& settings)
 void Planning::done(plan::Plan const& plan, pattern::Variables const& variables, settings::Settings const& settings)
 {
     account_.planning_bytes += team_.traffic_bytes() - given_before_;
-    if (plan.job.nodes == 1) account_.planning_bytes += sizeof plan.job.pattern;  // through shared memory
+    if (plan.job.nodes == 1) account_.planning_bytes += sizeof plan.job.pattern;  // exchanged through shared memory
     std::uint64_t bookkeeping = 0;
     for (auto const& variable : variables) bookkeeping += variable->bookkeeping_bytes();
     account_.bookkeeping_bytes = std::max(account_.bookkeeping_bytes, bookkeeping);

@@ -1,4 +1,4 @@
-// Account: what happened to a file on one rank, for the report.
+// Account: the record of what happened to a file on one rank, for the report.
 #pragma once
 
 #include <cstdint>
@@ -19,34 +19,35 @@ struct Account {
         std::uint64_t overlapped = 0;  ///< drained between start() and wait()
         engine::Times times;
         double waiting = 0;
-        double inside = 0;  ///< start(), finish() and wait(), from call to return
+        double inside = 0;  ///< time in start(), finish() and wait(), from call to return
 
-        /// A run that took `seconds` from call to return. Steps and bytes are counted where the program's call is.
+        /// Adds a run that took `seconds` from call to return. Steps and bytes are counted elsewhere, with the
+        /// program's call.
         void add(engine::Transfer::RunOutcome const& run, double seconds);
         void add(DirectionAccount const& other);
     };
     double planning = 0;
-    std::uint64_t planning_bytes = 0;  ///< that this rank gave to the others
+    std::uint64_t planning_bytes = 0;  ///< bytes that this rank sent to the others for planning
     DirectionAccount write;
     DirectionAccount read;
     std::vector<std::string> plans;  ///< JSON of each declared step
     std::uint64_t bookkeeping_bytes = 0;
-    std::vector<std::pair<std::string, std::string>> more;  ///< what others add: a name, and JSON
+    std::vector<std::pair<std::string, std::string>> more;  ///< additions of other parts: a name, and JSON
 
-    /// A plan of this file, if it has a report.
+    /// Adds a plan of this file, if it has a report.
     void add(plan::Plan const& plan, settings::Settings const& settings);
-    /// What happened to the same file elsewhere.
+    /// Adds another account of the same file.
     void add(Account const& other);
 };
 
-/// Lives while a step is planned, and adds to the account what that takes.
+/// Exists while a step is planned, and adds the cost of planning to the account.
 class Planning {
 public:
     Planning(Account& account, comm::Team const& team)
         : account_(account), team_(team), given_before_(team.traffic_bytes()), watch_(account.planning)
     {
     }
-    /// It went well.
+    /// Planning succeeded.
     void done(plan::Plan const& plan, pattern::Variables const& variables, settings::Settings const& settings);
 
 private:

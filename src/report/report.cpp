@@ -24,7 +24,7 @@ Json to_json(settings::Settings const& settings)
     return json;
 }
 
-/// Sum, mean and maximum over ranks of each of the numbers that every rank sent.
+/// Sum, mean and maximum over the ranks, for each of the numbers that every rank sent.
 class Columns {
 public:
     Columns(std::vector<double> values, std::size_t columns) : values_(std::move(values)), columns_(columns) {}
@@ -69,7 +69,7 @@ Json direction(Account::DirectionAccount const& mine, Columns const& all, std::s
             {"target_bytes", all.count(first + 5)},
             {"rounds", all.count(first + 6)},
             {"target_calls", all.count(first + 7)},
-            // Of the slowest rank: to be compared with what the plan predicted.
+            // Of the slowest rank, for comparison with the plan's prediction.
             {"seconds_a_step", mine.steps == 0 ? 0.0 : all.max(first + 8) / static_cast<double>(mine.steps)},
             {"seconds",
              {{"copying", all.seconds(first + 2)},
@@ -77,7 +77,7 @@ Json direction(Account::DirectionAccount const& mine, Columns const& all, std::s
               {"draining", all.seconds(first + 4)}}}};
 }
 
-/// The report of a rank other than the first of the job gets a name of its own.
+/// If the report is not written by rank 0 of the job, it gets a name of its own.
 std::string report_path(std::string const& path)
 {
     auto const rank = comm::world_rank();
@@ -130,7 +130,7 @@ try {
     auto const text = Json::parse(account).dump(2, ' ', false, Json::error_handler_t::replace);
     auto const status = add_account(report_path(report_place(path)), text);
     if (!status) std::fprintf(stderr, "tapioca: report: %s\n", status.error().text.c_str());
-} catch (std::exception const& error) {  // no memory, above all
+} catch (std::exception const& error) {  // most likely no memory
     std::fprintf(stderr, "tapioca: report: %s: %s\n", path.c_str(), error.what());
 }
 

@@ -1,4 +1,4 @@
-// The report: the accounts of a process's files as JSON, in a file that the user names.
+// The report: the accounts of a process's files as JSON, in a file named by the user.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Subject {
 /// Adds the closed file to the report on rank 0. Collective. A report that cannot be written is a warning.
 void write(Subject const& file, Account const& account);
 
-/// Adds the account of a file, a JSON object, to this process's report at `path`. Local; as above.
+/// Adds the account of a file, a JSON object, to this process's report at `path`. Local; a failure is a warning.
 void add(std::string const& path, std::string const& account);
 
 /// A plan as a JSON object, with the settings that went into it.

@@ -27,7 +27,7 @@ using core::Descriptor;
 
 constexpr std::string_view tail = "\n  ]\n}\n";
 
-/// Tells this process from any other that wrote the same report before.
+/// Distinguishes this process from any other that wrote the same report before.
 std::string process_identity()
 {
     std::ifstream stat("/proc/self/stat");
@@ -39,11 +39,11 @@ std::string process_identity()
     return fmt::format("{}-{}", ::getpid(), field);
 }
 
-/// Locks are on bytes far beyond the end of a report. A process holds `life` together with others for as long as it
-/// may add to the report, and `turn` alone while it does.
+/// Locks are on bytes far beyond the end of a report. A process holds `life`, shared with others, as long as it may add
+/// to the report, and holds `turn` exclusively while it adds.
 enum class LockedByte : std::int64_t { life = std::int64_t{1} << 60, turn };
 
-/// True unless somebody else has it. Where a file system has no locks, everybody gets them.
+/// True unless somebody else has the lock. On file systems without locks, everybody gets it.
 bool lock(Descriptor const& file, LockedByte part, short type, bool wait)
 {
     struct flock range = {};
@@ -56,7 +56,7 @@ bool lock(Descriptor const& file, LockedByte part, short type, bool wait)
            (errno != EAGAIN && errno != EACCES);
 }
 
-/// Others who may only read the report could lock it and never let go.
+/// Waits only for a limited time, because others who may only read the report could lock it for ever.
 bool take_turn(Descriptor const& file)
 {
     for (int tries = 0; tries < 5000; ++tries) {
@@ -79,7 +79,7 @@ struct Reports {
     std::map<std::string, Known> known;  ///< by path
 };
 
-/// Never destroyed: files may be closed by destructors of the program's own globals.
+/// Never destroyed, because destructors of the program's globals may close files.
 Reports& the_reports()
 {
     static auto& reports = *new Reports;
@@ -121,7 +121,7 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
         auto const text = ",\n" + indented(account) + std::string(tail);
         auto const at = *size - tail.size();
         auto written = core::write_all(file.get(), at, std::as_bytes(std::span(text)), "the report");
-        if (!written) {  // what was there remains a document
+        if (!written) {  // the old content remains a valid document
             (void)core::write_all(file.get(), at, std::as_bytes(std::span(tail)), "the report");
             (void)::ftruncate(file.get(), static_cast<off_t>(*size));
             return core::fail_errno(written.error().sys_errno, "writing " + path);
@@ -132,19 +132,20 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
     return status;
 }
 
-/// As rename() does it. Without `replace` EEXIST if there is something at `to`.
+/// Like rename(). Without `replace`, fails with EEXIST if `to` exists.
 int give_name(std::string const& from, std::string const& to, bool replace)
 {
     if (replace) return std::rename(from.c_str(), to.c_str());
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
-    if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str());  // NFS has no such flag
+    if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str());  // NFS does not support the flag
     if (errno == EEXIST) return -1;
-    return std::rename(from.c_str(), to.c_str());  // and some have no links
+    return std::rename(from.c_str(), to.c_str());  // and some file systems have no hard links
 }
 
-/// A new report with its first account. Made under another name, so that what others put in its place, links as well,
-/// is left alone. With `replace` it takes the place of what is there; else that is a failure.
+/// Creates a report with its first account. It is made under another name, so that anything that others put in its
+/// place, such as a link, is not touched. With `replace` it replaces an existing file; otherwise an existing file is a
+/// failure.
 core::Result<Known> create(std::string const& path, std::string const& account, bool replace)
 {
     std::uint64_t nonce = 0;
@@ -168,11 +169,11 @@ core::Result<Known> create(std::string const& path, std::string const& account, 
     return tl::unexpected(status.error());
 }
 
-/// What is at `path` now: a report that another process is adding to, or nothing to go on with.
+/// What is at `path` now: a report to which another process is adding, or nothing that can be continued.
 struct There {
     bool something = false;
-    Descriptor file;     ///< that this user alone wrote, if so
-    bool alive = false;  ///< somebody is adding to it, and now this process, too
+    Descriptor file;     ///< if this user alone wrote it
+    bool alive = false;  ///< some process is adding to it, and from now on this process is, too
 };
 
 core::Result<There> look(std::string const& path)
@@ -180,11 +181,11 @@ core::Result<There> look(std::string const& path)
     There there;
     struct stat name = {};
     there.something = ::lstat(path.c_str(), &name) == 0;
-    Descriptor file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // a pipe would wait
+    Descriptor file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // opening a pipe would wait
     struct stat found = {};
     if (!file || ::fstat(file.get(), &found) != 0) return there;
     if (!S_ISREG(found.st_mode)) return core::fail(Errc::io, path + ": not a plain file");
-    for (int tries = 0; found.st_nlink == 2 && tries < 50; ++tries) {  // somebody may be giving it its name
+    for (int tries = 0; found.st_nlink == 2 && tries < 50; ++tries) {  // another process may be giving it its name
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (::fstat(file.get(), &found) != 0) return there;
     }
@@ -199,7 +200,7 @@ core::Result<There> look(std::string const& path)
     return there;
 }
 
-/// With a report for every file, descriptors would run out.
+/// Closes one, because with a report for every file, descriptors would run out.
 void make_room(Reports& reports)
 {
     constexpr auto most_open = 16;
@@ -253,7 +254,7 @@ core::Status add_account(std::string const& path, std::string const& account)
 {
     auto& reports = the_reports();
     std::lock_guard const guard(reports.mutex);
-    if (reports.owner != ::getpid()) {  // the descriptors of a process that forked are not told apart from its own
+    if (reports.owner != ::getpid()) {  // a forked process shares its parent's descriptors and their locks
         reports.owner = ::getpid();
         reports.known.clear();
     }
@@ -268,7 +269,7 @@ core::Status add_account(std::string const& path, std::string const& account)
             continue;
         }
         auto made = create(path, account, there->something);
-        if (!made && made.error().sys_errno == EEXIST) continue;  // somebody else was first
+        if (!made && made.error().sys_errno == EEXIST) continue;  // another process was first
         if (!made) return tl::unexpected(made.error());
         remember(reports, path, std::move(*made));
         return {};

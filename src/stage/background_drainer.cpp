@@ -12,7 +12,7 @@ namespace tapioca::stage {
 
 using namespace std::chrono_literals;
 
-/// A log that somebody appends to.
+/// A log to which a rank, or several, still append.
 struct BackgroundDrainer::FollowedLog {
     LogPlace place;
     Descriptor meta_file;
@@ -22,7 +22,7 @@ struct BackgroundDrainer::FollowedLog {
     std::unique_ptr<LogImage> image;
     std::map<std::uint32_t, LogImage::EntryCursor> cursors;
 
-    /// Sees what was added since. False if the log cannot be read.
+    /// Reads what was appended since the last call. Returns false if the log cannot be read.
     bool refresh()
     {
         if (!meta_file) {
@@ -38,7 +38,7 @@ struct BackgroundDrainer::FollowedLog {
     {
         return decode(meta.span().subspan(at), image->seed());
     }
-    /// The bytes of a request. Null if they are not there, or not yet.
+    /// The bytes of a request, or null if they are not there yet.
     [[nodiscard]] std::byte const* data_of(Note const& entry) const
     {
         if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
@@ -98,7 +98,7 @@ void BackgroundDrainer::run()
         bool const drained = may && drain_one();
         if (followed || drained) {
             nap = 1ms;
-            lock.unlock();  // so that pause() gets its turn
+            lock.unlock();  // so that pause() can take the lock
             lock.lock();
             continue;
         }
@@ -146,7 +146,7 @@ void BackgroundDrainer::resume(bool anew)
     changed_.notify_all();
 }
 
-/// Takes in new requests. True if there were any.
+/// Reads new requests. Returns true if there were any.
 bool BackgroundDrainer::follow()
 {
     bool any = false;
@@ -193,7 +193,7 @@ bool BackgroundDrainer::overflows() const
                        [](LogPlace const& place) { return ::access(place.meta().c_str(), F_OK) == 0; });
 }
 
-/// Drains a block, if one is complete. True if there may be more.
+/// Drains a block, if one is complete. Returns true if there may be more.
 bool BackgroundDrainer::drain_one()
 {
     while (!candidates_.empty() && wanted()) {
@@ -209,7 +209,7 @@ bool BackgroundDrainer::drain_one()
     return false;
 }
 
-/// False if the block is not complete, or cannot be written.
+/// Returns false if the block is not complete or cannot be written.
 bool BackgroundDrainer::drain(std::int64_t number, LogBlock& block)
 {
     Lock const lock(wish_.logs.front().directory);
@@ -227,11 +227,12 @@ bool BackgroundDrainer::drain(std::int64_t number, LogBlock& block)
         auto const& source = *sources_[reference.source];
         auto const request = source.request_at(reference.at);
         auto const gone = gone_.find({reference.source, reference.rank});
-        // What was handed over, its rank may have written anew since; and some may have gone past the log.
+        // After a rank has handed over its requests, newer bytes may have been written to the same place, also past the
+        // log.
         bool const void_by_now = gone != gone_.end() && reference.number < gone->second;
         auto const* const data =
             request && !request->stored() && !void_by_now ? source.data_of(request->note) : nullptr;
-        if (!data) return false;  // the flush knows what to do
+        if (!data) return false;  // the flush deals with it
         auto const add = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
             merge.add(offset, length, data + place);
         };

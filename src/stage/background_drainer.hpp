@@ -1,8 +1,9 @@
-// BackgroundDrainer: drains the logs of a node while the program computes. One thread, no MPI.
+// BackgroundDrainer: drains the logs of a node while the program computes. It uses one thread and no MPI.
 //
-// It follows the logs of its node's ranks and writes blocks of the target that they cover completely. What it wrote
-// stays in the logs: whether ranks of other nodes have written the same bytes, earlier or later, only a flush finds
-// out. If they have not, the flush leaves those blocks out; if they have, it writes all once more, in the right order.
+// It follows the logs of its node's ranks and writes the blocks of the target that the logs cover completely. The data
+// stays in the logs, because only a flush finds out whether ranks of other nodes have written the same bytes, earlier
+// or later. If they have not, the flush leaves these blocks out; otherwise it writes everything again, in the right
+// order.
 #pragma once
 
 #include <atomic>
@@ -24,20 +25,22 @@ class BackgroundDrainer {
 public:
     struct DrainSettings {
         std::vector<LogPlace> logs;
-        std::vector<LogPlace> beside;  ///< where they go on when their tier is full: then all is the flush's
-        std::int64_t block_bytes = 0;  ///< blocks of the target that are written whole
-        std::uint64_t rate = 0;        ///< bytes a second; 0: as fast as it goes
+        std::vector<LogPlace>
+            beside;  ///< where the logs continue when their tier is full; then everything is left to the flush
+        std::int64_t block_bytes = 0;  ///< size of the blocks of the target that are written as a whole
+        std::uint64_t rate = 0;        ///< bytes per second; 0: no limit
     };
     BackgroundDrainer(DrainSettings wish, std::unique_ptr<target::Target> target, cpu_set_t const& cores);
-    /// Ends when the block under way is written.
+    /// Waits until the block under way is written.
     ~BackgroundDrainer();
     BackgroundDrainer(BackgroundDrainer const&) = delete;
     BackgroundDrainer& operator=(BackgroundDrainer const&) = delete;
 
     core::Status launch();
-    /// Stops draining, while nobody appends. What of the target holds the latest of these logs, in blocks.
+    /// Stops draining. Nobody may append meanwhile. Returns the parts of the target, in blocks, that hold the latest
+    /// bytes of these logs.
     [[nodiscard]] std::vector<Extent> pause();
-    /// Goes on; `anew` after the logs were emptied.
+    /// Continues; `anew` after the logs were emptied.
     void resume(bool anew);
 
     /// Bytes that were drained so far.
@@ -50,14 +53,14 @@ private:
         std::uint64_t epoch;
         std::size_t source;
         std::uint32_t rank;
-        std::uint64_t number;  ///< of the rank's entries
-        std::uint64_t at;      ///< where the entry is in NAME.meta
+        std::uint64_t number;  ///< number of the entry among the rank's entries
+        std::uint64_t at;      ///< position of the entry in NAME.meta
         [[nodiscard]] auto key() const { return std::tuple(epoch, source, rank, number); }
     };
     struct LogBlock {
         std::vector<Reference> requests;
-        std::int64_t bytes = 0;   ///< of all its requests, overlaps counted twice
-        std::size_t drained = 0;  ///< how many requests it had then; 0: never
+        std::int64_t bytes = 0;   ///< bytes of all its requests; overlapping bytes count more than once
+        std::size_t drained = 0;  ///< how many requests the block had when it was drained; 0: never drained
     };
     void run();
     bool follow();
@@ -73,15 +76,16 @@ private:
     std::vector<std::unique_ptr<FollowedLog>> sources_;
     std::map<std::int64_t, LogBlock> blocks_;
     std::vector<std::int64_t> candidates_;                                 ///< blocks with new requests
-    std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> gone_;  ///< by source and rank: the last void entry
+    std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> gone_;  ///< by log and rank: the last void entry
     std::atomic<std::uint64_t> drained_ = 0;
 
-    std::mutex mutex_;  ///< held while it works
+    std::mutex mutex_;  ///< held while the thread works
     std::condition_variable changed_;
     std::atomic<bool> stop_ = false;
     std::atomic<bool> paused_ = false;
-    bool broken_ = false;             ///< the target refuses: a flush will tell why
-    std::atomic<bool> dead_ = false;  ///< out of memory, with requests that it may have missed: all is the flush's
+    bool broken_ = false;  ///< the target returned an error; a flush will report the reason
+    std::atomic<bool> dead_ =
+        false;  ///< out of memory, so requests may have been missed: everything is left to the flush
     target::Worker worker_;
 };
 

@@ -1,4 +1,4 @@
-// XXH3, 64 bits: the log's checksum, as fast as this processor allows. The same number everywhere.
+// The log's checksum: XXH3, 64 bits, as fast as this processor allows. The result is the same on all processors.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The checksum for processors with AVX2: twice as fast as what all of them can do.
+// The checksum for processors with AVX2: twice as fast as the portable code.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

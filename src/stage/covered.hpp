@@ -1,4 +1,4 @@
-// Covered: bytes of a file that are taken, for giving each byte to the first who asks.
+// Covered: which bytes of a file are taken. Each byte is given to the first request that asks for it.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace tapioca::stage {
 
 class Covered {
 public:
-    /// Calls visit(begin, end) for every part of [begin, end) that is new, in ascending order, and takes all of it.
+    /// Calls visit(begin, end) for every part of [begin, end) that is not taken yet, in ascending order, and takes all
+    /// of it.
     template <class Visit>
     void take(std::int64_t begin, std::int64_t end, Visit const& visit)
     {
@@ -31,7 +32,7 @@ public:
     }
 
 private:
-    std::map<std::int64_t, std::int64_t> taken_;  ///< disjoint, not touching
+    std::map<std::int64_t, std::int64_t> taken_;  ///< disjoint, not adjacent
 };
 
 }  // namespace tapioca::stage

@@ -1,4 +1,4 @@
-// What a file is, and whether it is still as the job has left it.
+// FileFacts: identifies a file, and tells whether it is still as the job left it.
 #include <algorithm>
 #include <ctime>
 
@@ -14,8 +14,8 @@ namespace tapioca::stage {
 
 namespace {
 
-/// How long after its last known moment a job may have changed the file: the time is noted just before. What a host has
-/// in memory of a file that another machine serves gets there, and its time, when the host finds time for it.
+/// How long after its last noted time a job may have changed the file, since the time is noted just before the change.
+/// If another machine serves the file, a host's data, and with it the file's time, may reach the server later.
 constexpr std::uint64_t grace_ns = 1'000'000'000;
 constexpr std::uint64_t remote_grace_ns = 30'000'000'000;
 
@@ -62,7 +62,7 @@ std::optional<std::string> changed_by_others(Marker const& marker, FileFacts con
         return fmt::format("a program that went past the log has changed it on {}", to_text(now.changed_ns));
     bool const recovering = marker.noted.state == Noted::State::recovering;
     if (!recovering && now.changed_ns == was.changed_ns && now.size == was.size) return {};
-    // Our own changes after that was noted.
+    // The job's own changes after the note.
     auto const last = recovering ? was.changed_ns : touched_ns;
     auto const until = last + (now.remote ? remote_grace_ns : grace_ns);
     if (last != 0 && (recovering || now.changed_ns >= was.changed_ns) && now.changed_ns <= until) return {};

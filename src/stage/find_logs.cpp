@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "rank12" and "node3": the number, or nothing for other names.
+/// The number in "rank12" or "node3"; nothing for other names.
 std::optional<std::uint64_t> number_in(std::string const& name)
 {
     if (!name.starts_with("rank") && !name.starts_with("node")) return {};
@@ -42,8 +42,8 @@ std::vector<Sought> logs_in(fs::path const& directory)
     return logs;
 }
 
-/// Whether there is a log beside the target that another job left, or something that another user put there: not ours,
-/// and no damage.
+/// Whether the log beside the target was left by another job, or the file was put there by another user. Neither is
+/// damage.
 bool is_of_another(LogPlace const& place, Marker const& marker)
 {
     if (!is_ours(place.meta())) return true;
@@ -54,8 +54,7 @@ bool is_of_another(LogPlace const& place, Marker const& marker)
     return head && head->identity != marker.identity;
 }
 
-/// Whether all that is in a log, which nobody writes any more, is in the target. Nothing is known of one that is
-/// damaged.
+/// Whether everything in a log that nobody writes any more is in the target. False for a damaged log.
 bool is_flushed(Sought const& sought, Marker const& marker, std::vector<Sought> const& logs)
 {
     auto const log = Snapshot::of(sought.place);
@@ -68,12 +67,12 @@ bool is_flushed(Sought const& sought, Marker const& marker, std::vector<Sought> 
         LogImage::EntryCursor cursor;
         std::string damage;
         while (!image.next(rank, cursor, damage).empty()) {}
-        if (!damage.empty() || cursor.epoch > marker.flushed) return false;  // entries are in the order of their epochs
+        if (!damage.empty() || cursor.epoch > marker.flushed) return false;  // entries are in ascending order of epochs
     }
     return true;
 }
 
-/// Those in a directory, or in the jobs' directories in it.
+/// The logs in a directory, or in the jobs' directories in it.
 std::vector<Sought> logs_below(fs::path const& directory)
 {
     auto logs = logs_in(directory);
@@ -89,7 +88,7 @@ std::vector<Sought> logs_below(fs::path const& directory)
     return logs;
 }
 
-/// `path` without `ending`, if it has it.
+/// `path` without `ending`, if it ends so.
 std::optional<std::string> without(std::string const& path, std::string const& ending)
 {
     if (!path.ends_with(ending)) return {};
@@ -126,7 +125,7 @@ void remove_unfinished(Marker const& marker)
         for (auto const rank : node.ranks) {
             auto const place = overflow_place(marker.target, rank);
             (void)remove_log(unfinished_place(place));
-            if (!is_here(place)) (void)remove_log(place);  // its data may have had its name already
+            if (!is_here(place)) (void)remove_log(place);  // its data file may already have had its final name
         }
 }
 
@@ -145,7 +144,7 @@ bool clear_flushed(std::string const& target)
     if (!held || !hold_for_certain(*held)) return false;
     auto const marker = read_marker(target);
     if (!marker || !is_named(*held, marker_path(target))) return false;
-    // Elsewhere somebody may write them: not every file system's locks reach other hosts.
+    // On other hosts, somebody may still write the logs: locks of some file systems do not reach other hosts.
     for (auto const& node : marker->nodes)
         if (node.host != core::host_name()) return false;
     auto const logs = logs_in(*marker);

@@ -17,7 +17,7 @@ namespace tapioca::stage {
 
 namespace {
 
-// Longer than it takes from a directory's making to the marker.
+// Longer than the time between making a directory and making the marker.
 constexpr std::time_t least_age_s = 60;
 
 bool is_old_and_ours(std::string const& path)
@@ -34,13 +34,13 @@ bool is_this_host(Head const& head)
     return std::string_view(name) == std::string_view(head.host);
 }
 
-/// Files of one log in a job's directory; either may be missing.
+/// The two files of one log in a job's directory; either may be missing.
 struct LogPair {
     bool meta = false;
     bool data = false;
 };
 
-/// Looks at one job's directory, and holds what it has looked at, so that nobody adds a request.
+/// Examines one job's directory, and holds locks on the files that it has examined, so that nobody appends to them.
 class LeftoverJob {
 public:
     explicit LeftoverJob(std::string const& directory)
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    /// False if there is anything else.
+    /// Returns false if the directory contains anything other than logs.
     bool find_logs()
     {
         std::error_code error;
@@ -79,8 +79,8 @@ private:
         return !error;
     }
 
-    /// No request was appended; or all were flushed, as the log says; or the entries are removed already, without which
-    /// the data is nothing.
+    /// True if no request was appended, if the log says that all were flushed, or if the file of entries is gone,
+    /// without which the data cannot be used.
     bool is_without_data(LogPlace const& log, LogPair const& pair)
     {
         bool finished = !pair.meta;
@@ -95,10 +95,10 @@ private:
     }
 
     struct FirstPage {
-        std::uint64_t bytes = 0;  ///< of the file
-        bool finished = false;    ///< NAME.meta: all of it was flushed
+        std::uint64_t bytes = 0;  ///< size of the file
+        bool finished = false;    ///< NAME.meta: everything was flushed
     };
-    /// Nothing if the file is not a dead job's of this user and host, or a marker may mean it.
+    /// Nothing if the file does not belong to a dead job of this user and host, or if a marker may refer to it.
     std::optional<FirstPage> first_page(std::string const& path, char const* magic)
     {
         auto file = is_old_and_ours(path) ? open_private(path, true) : core::Result<Descriptor>(Descriptor());
@@ -111,7 +111,7 @@ private:
         if (*size > head_bytes || !is_zero(first)) {
             auto const head = read_head(first, magic);
             if (!head || "tapioca-" + to_hex(head->identity) != job_ || !is_this_host(*head)) return {};
-            if (has_marker(head->target)) return {};  // of whichever job
+            if (has_marker(head->target)) return {};  // of any job
             page.finished = is_finished(*head, first);
         }
         held_.push_back(std::move(*file));
@@ -124,7 +124,7 @@ private:
     std::vector<Descriptor> held_;
 };
 
-/// True the first time.
+/// True at the first call for a directory.
 bool is_first_look(std::string const& directory)
 {
     static std::mutex mutex;

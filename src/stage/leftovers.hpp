@@ -1,4 +1,4 @@
-// Leftovers: directories of logs that a job left when it was killed before it had written anything, or after it had
+// Leftovers: directories of logs that remain after a job was killed before it had written anything, or after it had
 // flushed everything.
 #pragma once
 
@@ -6,8 +6,9 @@
 
 namespace tapioca::stage {
 
-/// Removes the directories of jobs in `parent` that hold no data: none of a job that lives, none that a marker means,
-/// none with a request that was not flushed, or with a file that is not known. Once for each process and directory.
+/// Removes those directories of jobs in `parent` that hold no data. It keeps the directories of jobs that are alive,
+/// those that a marker refers to, and those with a request that was not flushed or with an unknown file. Does this once
+/// for each process and directory.
 void remove_empty_jobs(std::string const& parent);
 
 }  // namespace tapioca::stage

@@ -15,7 +15,7 @@ struct LogContent::Log {
     MappedFile meta;
     MappedFile data;
     std::optional<LogImage> image;
-    int data_file = -1;  ///< only while it is added
+    int data_file = -1;  ///< open only while the log is being added
 
     /// The bytes of a request, or null if they are not there.
     [[nodiscard]] std::byte const* data_of(LogEntry const& entry) const
@@ -23,7 +23,7 @@ struct LogContent::Log {
         if (entry.position < head_bytes || entry.position + entry.data_bytes > data.bytes()) return nullptr;
         return data.data() + entry.position;
     }
-    /// Whether they are there by now: the request was appended after its data was mapped.
+    /// Whether they are there by now: the request may have been appended after its data file was mapped.
     [[nodiscard]] bool has_grown_to(LogEntry const& entry) const
     {
         auto const size = size_of(data_file, place.data());
@@ -51,8 +51,8 @@ core::Result<MappedFile> map_all(int file, std::string const& path)
 
 }  // namespace
 
-/// The log's image and, with `data`, what its entries name. Null if it is of another job, which left it beside the
-/// target.
+/// The log's image and, with `data`, the data that its entries name. Null if the log belongs to another job, which left
+/// it beside the target.
 core::Result<std::shared_ptr<LogContent::Log>> LogContent::look_into(OpenLog held, LogPlace const& place, bool data,
                                                                      std::uint64_t begin)
 {
@@ -74,7 +74,7 @@ core::Result<std::shared_ptr<LogContent::Log>> LogContent::look_into(OpenLog hel
         log->data = std::move(*mapped);
         auto const data_head = read_head(log->data.span(), data_magic);
         if (!data_head) return core::fail(data_head.error().code, place.data() + ": " + data_head.error().text);
-        // While a log is emptied, one head is of the next generation already.
+        // While a log is being emptied, one head may already have the next generation.
         bool const empty = log->image->ranks().empty();
         if (data_head->identity != head.identity || (data_head->generation != head.generation && !empty))
             return core::fail(Errc::io, fmt::format("{}: does not belong to {}", place.data(), place.meta()));
@@ -129,20 +129,20 @@ void LogContent::enter(Log const& log, Stream stream)
     std::string what;
     read(stream, what);
     if (!what.empty()) damage_.push_back(log.place.meta() + ": " + what);
-    // What follows a gap must not win over what is older: a log that goes on from a damaged one is left out.
+    // Requests after a gap must not win over older ones, so a log that continues a damaged one is left out.
     auto& whole = whole_.try_emplace(stream.rank, true).first->second;
     if (!whole) stream.sound = 0;
     whole = whole && what.empty();
     streams_.push_back(std::move(stream));
 }
 
-/// Looks through the stream's entries, up to the first damage, which it tells.
+/// Reads the stream's entries up to the first damage, which is described in `what`.
 void LogContent::read(Stream& stream, std::string& what)
 {
     auto const& image = *stream.log->image;
     auto cursor = stream.from;
     stream.to = cursor;
-    auto lost = UINT64_MAX;  // the first request whose data is not there, and is needed
+    auto lost = UINT64_MAX;  // the first request whose data is missing and needed
     for (auto bytes = image.next(stream.rank, cursor, what); !bytes.empty();
          stream.to = cursor, bytes = image.next(stream.rank, cursor, what)) {
         auto const entry = head_of(bytes);
@@ -177,7 +177,7 @@ void LogContent::read(Stream& stream, std::string& what)
         ++stream.requests;
         stream.bytes += entry.data_bytes;
     }
-    stream.sound = std::min(stream.sound, cursor.entries);  // somebody may go on appending
+    stream.sound = std::min(stream.sound, cursor.entries);  // somebody may still be appending
     bool const damaged = !what.empty() || !image.damage().empty();
     if (damaged && image.hands_over_behind(stream.rank, cursor)) {
         hand_over(stream, UINT64_MAX);
@@ -187,7 +187,7 @@ void LogContent::read(Stream& stream, std::string& what)
     }
 }
 
-/// Its rank has handed over so many entries, and also what is in the log that this one goes on from.
+/// The rank has handed over this number of entries, and everything in the log that this one continues.
 void LogContent::hand_over(Stream& stream, std::uint64_t entries)
 {
     for (auto& before : streams_)
@@ -255,7 +255,7 @@ void LogContent::each(std::uint64_t first, std::uint64_t last, Visit const& visi
             std::string what;
             do {
                 bytes = stream.log->image->next(stream.rank, cursor, what);
-                // What follows a gap must not win over what is older.
+                // Requests after a gap must not win over older ones.
                 done = bytes.empty() || cursor.entries > stream.sound;
                 if (!done) entry = head_of(bytes);
             } while (!done && (entry.flags & flag_gone));
@@ -272,8 +272,8 @@ void LogContent::each(std::uint64_t first, std::uint64_t last, Visit const& visi
         while (!walk.done && walk.entry.epoch < first);
         if (!walk.done) walks.push_back(walk);
     }
-    // Of requests of one epoch, those of the highest rank win. Whoever hands over writes its own: else two that do
-    // could each leave the same bytes to the other.
+    // Within one epoch, the requests of the highest rank win. A rank that hands over writes its own; otherwise two such
+    // ranks could each leave the same bytes to the other.
     std::stable_sort(walks.begin(), walks.end(), [](ContentWalk const& a, ContentWalk const& b) {
         return std::pair(a.stream.others_since == 0, a.stream.rank) <
                std::pair(b.stream.others_since == 0, b.stream.rank);
@@ -322,7 +322,7 @@ Batch LogContent::batch(std::uint64_t first, std::uint64_t last, std::vector<Ext
     return batch;
 }
 
-/// Null for what is in the target and need not be written.
+/// Null for a request that is in the target and need not be written.
 std::byte const* LogContent::data_to_write(LogEntry const& entry, Stream const& stream, std::uint64_t number) const
 {
     if (stream.others_since != 0 || number < stream.gone) return nullptr;
@@ -366,7 +366,7 @@ std::vector<std::string> LogContent::verify(std::function<void(std::uint64_t)> c
             if (entry.epoch <= after_ || (entry.flags & flag_gone)) continue;
             auto const number = cursor.entries - 1;
             auto const request = decode(bytes, log.image->seed());
-            if (request && number < stream.gone) continue;  // its data is not needed
+            if (request && number < stream.gone) continue;  // the data is not needed
             if (!request) {
                 bad.push_back(fmt::format("{}: rank {}: entry {}: {}", log.place.meta(), stream.rank, number,
                                           request.error().text));

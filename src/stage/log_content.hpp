@@ -1,4 +1,4 @@
-// LogContent: the requests in one or more logs, and what they come to. What a flush and a recovery work on.
+// LogContent: the requests in one or more logs, and the bytes that result from them. Flush and recovery work on this.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace tapioca::stage {
 
-/// What the requests of some epochs come to.
+/// The result of the requests of some epochs.
 struct Batch {
-    pattern::Variables variables;  ///< one, for the engine
-    std::byte* data = nullptr;     ///< that its places in the buffer are relative to
+    pattern::Variables variables;  ///< one variable, for the engine
+    std::byte* data = nullptr;     ///< the variable's places in the buffer are relative to this
     std::uint64_t bytes = 0;
-    pattern::Variables claims;  ///< with what was left out: for looking whether ranks overlap
+    pattern::Variables claims;  ///< includes what was left out, for checking whether ranks overlap
 };
 
 /// Bytes of the file, and the epoch of the latest request that wrote them.
@@ -31,59 +31,59 @@ struct Claim {
 
 class LogContent {
 public:
-    /// Adds `ranks`' requests of the log at `place`, from `from` on; of all ranks, if none is named. A request that
-    /// cannot be read is told by damage(), and those of its rank behind it are left out. What the rank has handed over
-    /// is void: it keeps its place among the requests of others, but is not written.
+    /// Adds the requests of `ranks` in the log at `place`, from `from` on; those of all ranks if none is named. If a
+    /// request cannot be read, damage() says so, and the later requests of its rank are left out. Requests that a rank
+    /// has handed over are void: they keep their place in the order, but are not written.
     core::Status add(LogPlace const& place, std::vector<std::uint32_t> const& ranks = {},
                      LogImage::EntryCursor const& from = {});
-    /// The same of a log that is open: it may have lost its name.
+    /// The same for a log that is open and may have lost its name.
     struct OpenLog {
         int meta;
         int data;
     };
     core::Status add(OpenLog held, LogPlace const& place, std::vector<std::uint32_t> const& ranks,
                      LogImage::EntryCursor const& from);
-    /// How far the ranks' entries in a log were looked at.
+    /// How far each rank's entries in a log have been read.
     using Cursors = std::map<std::uint32_t, LogImage::EntryCursor>;
-    /// Adds the requests of other ranks than `rank` that are of `epoch` or later; they only keep older bytes out of
-    /// batches. `passed`: earlier ones, which are not looked at again.
+    /// Adds the requests of ranks other than `rank` from `epoch` on. They are not written, but keep older bytes out of
+    /// batches. `passed`: earlier entries, which are not read again.
     core::Status add_others(LogPlace const& place, std::uint32_t rank, std::uint64_t epoch, Cursors& passed);
-    /// How many ranks' logs go on beside the target from the log at `place`, which was added.
+    /// How many ranks' logs continue beside the target from the log at `place`, which was added.
     [[nodiscard]] std::uint64_t continued(LogPlace const& place) const;
-    /// Leaves out what is of that epoch or before.
+    /// Leaves out requests of this epoch and earlier ones.
     void after(std::uint64_t epoch) { after_ = epoch; }
 
-    /// Of the epochs first to last, without the bytes of `done`. Local.
+    /// The batch of the epochs from `first` to `last`, without the bytes of `done`. Local.
     [[nodiscard]] Batch batch(std::uint64_t first, std::uint64_t last, std::vector<Extent> const& done = {});
     /// All bytes of [begin, end) that requests have written, each once. Local.
     [[nodiscard]] std::vector<Claim> claims(std::int64_t begin, std::int64_t end);
-    /// What went to the target at once is left out of batches, unless it cannot be relied on there: then the log's own
-    /// copy of it is written again.
+    /// Requests that went to the target at once are left out of batches. After this call, the log's own copies of them
+    /// are written again, because the target cannot be relied on.
     void rewrite_stored() { again_ = true; }
-    /// Checks the data's checksums and tells what is wrong. From then on a request that is, and those of its rank
-    /// behind it, are left out. `progress` hears of bytes that were checked.
+    /// Verifies the data's checksums and describes what is wrong. From then on, a damaged request and the later
+    /// requests of its rank are left out. `progress` is told the number of bytes that were verified.
     [[nodiscard]] std::vector<std::string> verify(std::function<void(std::uint64_t)> const& progress = {});
 
-    /// What went to the target at once cannot be relied on there.
+    /// True if data that went to the target at once cannot be relied on there.
     [[nodiscard]] bool doubtful() const { return doubtful_; }
     /// The latest of the logs' Counters::touched.
     [[nodiscard]] std::uint64_t touched_ns() const { return touched_ns_; }
-    /// How many entries were looked at.
+    /// How many entries were read.
     [[nodiscard]] std::uint64_t looked_at() const { return looked_at_; }
-    /// The epoch of the earliest of these requests; later than any if there is none.
+    /// The epoch of the earliest of these requests; greater than any epoch if there is none.
     [[nodiscard]] std::uint64_t first_epoch() const { return first_epoch_; }
-    /// A place among a rank's entries, in its log and where that goes on beside the target.
+    /// A position among a rank's entries, in its log and in the continuation beside the target.
     struct Mark {
         LogImage::EntryCursor log;
         LogImage::EntryCursor beside;
         std::uint64_t generation = 0;  ///< of the log
         [[nodiscard]] bool at_the_beginning() const { return log.entries == 0 && beside.entries == 0; }
     };
-    /// Behind what was added of a rank, whose log came first.
+    /// The position after the last entry that was added for a rank whose log was added first.
     [[nodiscard]] Mark end_of(std::uint32_t rank) const;
-    /// Whether the rank says somewhere in what was added that it has handed over all that came before.
+    /// Whether the rank says, anywhere in what was added, that it has handed over everything before.
     [[nodiscard]] bool has_handed_over(std::uint32_t rank) const;
-    /// Of the first log.
+    /// The generation of the first log.
     [[nodiscard]] std::uint64_t generation() const;
     [[nodiscard]] std::uint64_t requests() const;
     [[nodiscard]] std::uint64_t bytes() const;
@@ -94,18 +94,19 @@ private:
     struct Stream {
         Log const* log;
         std::uint32_t rank;
-        LogImage::EntryCursor from = {};  ///< what is before that was not asked for
-        std::uint64_t others_since = 0;   ///< if not 0: another's, of which what is of this epoch keeps older bytes out
-        std::uint64_t sound = UINT64_MAX;  ///< so many entries can be relied on
-        std::uint64_t gone = 0;            ///< so many were handed over, and only keep older bytes out
-        std::uint64_t requests = 0;        ///< of the others
+        LogImage::EntryCursor from = {};  ///< entries before this were not asked for
+        std::uint64_t others_since =
+            0;  ///< if not 0: another rank's stream, whose requests from this epoch on keep older bytes out
+        std::uint64_t sound = UINT64_MAX;  ///< number of entries that can be relied on
+        std::uint64_t gone = 0;            ///< number of entries that were handed over and only keep older bytes out
+        std::uint64_t requests = 0;        ///< number of the other requests
         std::uint64_t bytes = 0;
-        LogImage::EntryCursor to = {};  ///< behind the last of them
+        LogImage::EntryCursor to = {};  ///< position after the last of them
         struct Mark {
-            std::uint64_t epoch;  ///< of the entry before
+            std::uint64_t epoch;  ///< epoch of the previous entry
             LogImage::EntryCursor cursor;
         };
-        std::vector<Mark> marks = {};  ///< every so many entries, to begin from
+        std::vector<Mark> marks = {};  ///< positions at regular intervals, from which reading can start
     };
     /// Calls visit(entry's bytes, entry, its stream, data to write or null) for requests of the epochs, oldest epoch
     /// first.
@@ -125,8 +126,8 @@ private:
     std::vector<std::string> damage_;
     bool doubtful_ = false;
     std::uint64_t touched_ns_ = 0;
-    std::map<std::uint32_t, bool> whole_;  ///< by rank: nothing is missing so far
-    bool again_ = false;                   ///< stored requests are written again
+    std::map<std::uint32_t, bool> whole_;  ///< by rank: true while nothing is missing
+    bool again_ = false;                   ///< requests that went to the target at once are written again
     std::uint64_t looked_at_ = 0;
     std::uint64_t first_epoch_ = UINT64_MAX;
 };

@@ -36,8 +36,8 @@ tl::unexpected<core::Failure> not_ours(std::string const& path)
     return core::fail(Errc::permission, fmt::format("{}: not a directory of ours alone", path));
 }
 
-/// The directory that a file is in, and its name there. A job's own must be a directory of ours alone, and no link to
-/// one: who may rename things in its parent could else lead us elsewhere.
+/// The directory of a file, and the file's name in it. A job's directory must belong to this user alone and must not be
+/// a link; otherwise a user who may rename files in its parent could lead us elsewhere.
 struct Whereabouts {
     Descriptor directory;
     std::string name;
@@ -140,7 +140,7 @@ core::Status remove_private(std::string const& path)
     struct stat found = {};
     if (::fstatat(directory, where->name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? core::Status() : core::fail_errno(errno, path);
-    if (found.st_uid != ::geteuid())  // root could
+    if (found.st_uid != ::geteuid())  // root could open another user's
         return core::fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
     if (::unlinkat(directory, where->name.c_str(), 0) != 0 && errno != ENOENT) return core::fail_errno(errno, path);
     return {};
@@ -155,7 +155,7 @@ core::Status remove_log(LogPlace const& place)
 void remove_directory(std::string const& directory)
 {
     auto where = find_directory_of(directory + "/full");
-    if (!where) where = find_directory_of(directory + "/full");  // nobody will come back for what is left
+    if (!where) where = find_directory_of(directory + "/full");  // nobody will remove what is left
     if (where) (void)::unlinkat(where->at(), "full", 0);
     struct stat found = {};
     if (::lstat(directory.c_str(), &found) == 0 && found.st_uid == ::geteuid()) (void)::rmdir(directory.c_str());
@@ -190,7 +190,7 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
         return ::openat(where->at(), where->name.c_str(),
                         (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     }));
-    if (!file && errno == ENXIO) return core::fail(Errc::io, path + ": not a plain file");  // a socket
+    if (!file && errno == ENXIO) return core::fail(Errc::io, path + ": not a plain file");  // for example a socket
     if (!file) return core::fail_errno(errno, path);
     struct stat found = {};
     if (::fstat(file.get(), &found) != 0) return core::fail_errno(errno, path);
@@ -254,7 +254,8 @@ core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes)
 Lock::Lock(std::string const& directory)
 {
     if (directory.empty()) return;
-    auto const links = is_job_directory(directory) ? O_NOFOLLOW : 0;  // somebody else's could be locked for ever
+    auto const links =
+        is_job_directory(directory) ? O_NOFOLLOW : 0;  // another user's directory could be locked for ever
     directory_ = Descriptor(
         core::uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links); }));
     struct stat found = {};

@@ -9,7 +9,7 @@ namespace tapioca::stage {
 
 namespace {
 
-/// Bytes at the end of an entry under construction.
+/// Appends bytes to an entry under construction.
 template <class T>
 void put(std::vector<std::byte>& to, T const& value)
 {
@@ -17,7 +17,7 @@ void put(std::vector<std::byte>& to, T const& value)
     to.insert(to.end(), bytes, bytes + sizeof value);
 }
 
-/// Numbers of an entry, one after the other.
+/// Reads the numbers of an entry one after the other.
 class EntryNumbers {
 public:
     explicit EntryNumbers(std::span<std::byte const> bytes) : bytes_(bytes) {}
@@ -35,7 +35,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Of everything but the checksum itself, which comes second.
+/// The checksum of everything except the checksum itself, which comes second.
 std::uint64_t checksum_of_entry(std::span<std::byte const> bytes, std::uint64_t seed)
 {
     constexpr auto rest = offsetof(LogEntry, checksum) + sizeof(LogEntry::checksum);
@@ -53,7 +53,7 @@ void finish(std::vector<std::byte>& to, std::size_t begin, std::uint64_t seed)
     std::memcpy(entry.data() + offsetof(LogEntry, checksum), &checksum, sizeof checksum);
 }
 
-/// No offset, size or epoch that a program writes reaches this.
+/// Offsets, sizes and epochs that a program writes are less than this.
 constexpr auto most_bytes = static_cast<std::uint64_t>(longest_file) + 1;
 
 tl::unexpected<core::Failure> bad(std::string const& what)
@@ -61,7 +61,7 @@ tl::unexpected<core::Failure> bad(std::string const& what)
     return core::fail(Errc::io, "the log is damaged: " + what);
 }
 
-/// How far the dimensions reach, in the file or in the buffer; nothing if that passes 2^62 or a value is negative.
+/// Adds the extent of a dimension, in the file or in the buffer. Fails if the sum exceeds 2^62 or a value is negative.
 bool reach(std::int64_t& total, std::int64_t count, std::int64_t step)
 {
     std::int64_t product = 0;
@@ -69,12 +69,12 @@ bool reach(std::int64_t& total, std::int64_t count, std::int64_t step)
            total <= longest_file;
 }
 
-/// Whether everything about a layout holds that the engine relies on.
+/// Whether a layout has all properties that the engine relies on.
 bool is_sound(pattern::Layout const& layout, std::uint64_t data_bytes)
 {
     constexpr auto most = longest_file + 1;
     if (layout.entries.empty() || layout.base < 0 || layout.base >= most || layout.buffer < 0) return false;
-    std::int64_t file_end = 0;  // of the tile, then with the faster dimensions
+    std::int64_t file_end = 0;  // end of the tile, then including the faster dimensions
     std::int64_t buffer_end = 0;
     std::int64_t bytes = 0;
     for (auto const& entry : layout.entries) {

@@ -1,7 +1,8 @@
-// The log's format, byte by byte as docs/formats/log.md has it: little-endian, checksummed, versioned.
+// The log's format, byte by byte as in docs/formats/log.md: little-endian, with checksums and versions.
 //
-// A log is a pair of files. NAME.meta is a head, then blocks that belong to one rank each, filled with entries, one a
-// request. NAME.data is a head, then the requests' bytes. Nothing here does I/O, nothing trusts what it reads.
+// A log is a pair of files. NAME.meta has a head, then blocks, each of which belongs to one rank and is filled with
+// entries, one per request. NAME.data has a head, then the requests' bytes. Nothing here does I/O, and nothing that is
+// read is trusted.
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ inline constexpr std::size_t head_bytes = 4096;
 inline constexpr std::uint64_t meta_block_bytes = 64 * 1024;
 inline constexpr std::uint64_t data_block_bytes = 1024 * 1024;
 
-/// A number that no two openings of a file share.
+/// A random number that identifies one opening of a file.
 using OpeningId = std::array<std::byte, 16>;
 std::string to_hex(OpeningId const& identity);
 
@@ -39,49 +40,50 @@ struct Head {
     std::uint32_t bytes;  ///< head_bytes
     OpeningId identity;
     std::uint64_t generation;  ///< grows when the log is emptied
-    std::uint64_t epoch;       ///< no entry is of an earlier one
+    std::uint64_t epoch;       ///< no entry has an earlier epoch
     std::uint32_t ranks;       ///< of the job
     std::uint32_t node;
-    std::uint32_t rank;  ///< whose log it is; the lowest of those that share it
+    std::uint32_t rank;  ///< rank whose log this is; the lowest of the ranks that share it
     LogMapping mapping;
     std::uint64_t meta_block;
     std::uint64_t data_block;
     std::uint64_t device;  ///< of the target, as the writer saw it
     std::uint64_t inode;
-    std::uint64_t created;  ///< seconds since 1970; for people only
+    std::uint64_t created;  ///< seconds since 1970; for information only
     char host[64];
     char target[3584];  ///< absolute path
     std::byte reserved[208];
-    std::uint64_t checksum;  ///< of all before it
+    std::uint64_t checksum;  ///< of everything before it
 };
-/// Follows the head in the first page; changes all the time and is not covered by a checksum.
+/// Follows the head in the first page. It changes all the time and is not covered by a checksum.
 struct Counters {
     std::uint64_t meta_end;          ///< where the next block of NAME.meta will begin
-    std::uint64_t data_end;          ///< and of NAME.data
-    std::uint64_t emptied;           ///< the head's generation or, while the log is being emptied, the next
-    std::uint64_t emptied_inverted;  ///< all bits of that turned over; written after it
-    std::int64_t begin;              ///< of the file, the first byte that a request in the log has; a hint
-    std::int64_t end;                ///< and where the last one ends
-    std::uint64_t doubtful;          ///< not 0: what went to the target at once may be overwritten there
-    std::uint64_t appended;          ///< grows with every entry, also with those beside the target
+    std::uint64_t data_end;          ///< where the next block of NAME.data will begin
+    std::uint64_t emptied;           ///< the head's generation or, while the log is being emptied, the next one
+    std::uint64_t emptied_inverted;  ///< `emptied` with all bits inverted; written after it
+    std::int64_t begin;              ///< first byte of the file that a request in the log has; a hint
+    std::int64_t end;                ///< end of the last byte of the file that a request in the log has
+    std::uint64_t doubtful;          ///< if not 0, data that went to the target at once may be overwritten there
+    std::uint64_t appended;          ///< grows with every entry, also with entries beside the target
     std::uint64_t touched;           ///< when one of its ranks was last about to change the target: ns since 1970, or 0
-    std::uint64_t beside;            ///< how many ranks' logs go on beside the target
-    std::uint64_t entries;           ///< that are whole
+    std::uint64_t beside;            ///< how many ranks' logs continue beside the target
+    std::uint64_t entries;           ///< number of complete entries
     std::byte reserved[40];
 };
 static_assert(sizeof(Head) + sizeof(Counters) == head_bytes);
 
-/// No request may reach further.
+/// No request may extend beyond this offset.
 inline constexpr std::int64_t longest_file = (std::int64_t{1} << 62) - 1;
 
 inline constexpr char const* meta_magic = "TAPIMETA";
 inline constexpr char const* data_magic = "TAPIDATA";
 
 void seal(Head& head);
-/// Fails, saying why, if this is no head of a log that this version reads.
+/// Fails, with the reason, if this is not the head of a log that this version can read.
 core::Result<Head> read_head(std::span<std::byte const> file, char const* magic);
 
-/// Whether all that was in a NAME.meta with this head is in the target: somebody was about to empty or remove the log.
+/// Whether everything in a NAME.meta with this head is in the target, because the log was about to be emptied or
+/// removed.
 bool is_finished(Head const& head, std::span<std::byte const> meta);
 bool is_zero(std::span<std::byte const> bytes);
 
@@ -91,7 +93,7 @@ struct LogBlock {
     std::uint32_t rank;
     std::uint64_t bytes;        ///< a multiple of meta_block
     std::uint64_t number;       ///< how many blocks the rank had before
-    std::uint64_t first_entry;  ///< and how many entries
+    std::uint64_t first_entry;  ///< how many entries the rank had before
     std::uint64_t checksum;
 };
 inline constexpr std::uint32_t block_magic = 0x4b4c4254;  // TBLK
@@ -103,16 +105,17 @@ enum class EntryKind : std::uint8_t {
     subarray = 2,    ///< as it was declared: element size, then shape, start, count and stride of every dimension
     layout = 3,      ///< loops and a list, in bytes: what views and lists of extents become
 };
-inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes went to the target as well, at once
-inline constexpr std::uint8_t flag_gone = 2;    ///< no request: all that the rank had before it is in the target
+inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes also went to the target at once
+inline constexpr std::uint8_t flag_gone =
+    2;  ///< not a request: everything that the rank logged before it is in the target
 
-/// The beginning of an entry; that of a contiguous request is no more than this.
+/// The fixed part of an entry; a contiguous request has nothing more.
 struct LogEntry {
     std::uint32_t bytes;  ///< of the whole entry; these first eight bytes are written last
     EntryKind kind;
     std::uint8_t flags;
     std::uint16_t dimensions;
-    std::uint64_t checksum;  ///< of what follows; the first eight bytes are part of its seed
+    std::uint64_t checksum;  ///< of everything after it; its seed includes the first eight bytes
     std::uint64_t epoch;
     std::uint32_t variable;
     std::uint32_t reserved;
@@ -123,10 +126,11 @@ struct LogEntry {
 };
 static_assert(sizeof(LogBlock) == 40 && sizeof(LogEntry) == 64);
 
-/// What the checksums of blocks and entries begin with: those of another log, or of an earlier generation, never fit.
+/// The seed of the checksums of blocks and entries, so that those of another log or of an earlier generation never
+/// match.
 std::uint64_t seed_of(Head const& head);
 
-/// What is said of a request besides its form.
+/// The properties of a request other than its form.
 struct Note {
     std::uint64_t epoch = 0;
     std::uint32_t variable = 0;
@@ -135,28 +139,28 @@ struct Note {
     std::uint64_t data_checksum = 0;
     std::uint8_t flags = 0;
 };
-/// The entries of a variable that lies `shift` bytes further on: one, if it is a subarray or has one layout.
-/// The checksums of `entries` are complete.
+/// Encodes a variable that is shifted by `shift` bytes: one entry if it is a subarray or has one layout, otherwise
+/// several. The entries' checksums are complete.
 std::vector<std::byte> encode(pattern::Variable const& variable, std::int64_t shift, Note const& note,
                               std::uint64_t seed);
 
-/// A request as the log has it.
+/// A request as it is stored in the log.
 struct LogRequest {
     EntryKind kind = EntryKind::contiguous;
     Note note;
     std::int64_t offset = 0;
-    Subarray array;          ///< of a subarray: as declared, moved to where it was written
-    pattern::Layout layout;  ///< of all kinds: where in the file, and where in the request's data
+    Subarray array;          ///< for a subarray: as declared, moved to where it was written
+    pattern::Layout layout;  ///< for all kinds: where in the file, and where in the request's data
 
     [[nodiscard]] bool stored() const { return note.flags != 0; }
     [[nodiscard]] bool gone() const { return note.flags & flag_gone; }
     [[nodiscard]] std::int64_t begin() const;
     [[nodiscard]] std::int64_t end() const;
 };
-/// The entry that `bytes` begin with, whose checksum must fit. Everything else is checked as well: a log may be
-/// somebody's craft.
+/// Decodes the entry at the beginning of `bytes`. Its checksum must match, and everything else is checked as well,
+/// because a log may be forged.
 core::Result<LogRequest> decode(std::span<std::byte const> bytes, std::uint64_t seed);
-/// The same as far as the fixed part and the checksum go: enough for a contiguous request.
+/// Decodes only the fixed part and checks the checksum: enough for a contiguous request.
 core::Result<LogEntry> decode_entry(std::span<std::byte const> bytes, std::uint64_t seed);
 
 }  // namespace tapioca::stage

@@ -10,7 +10,7 @@ namespace tapioca::stage {
 
 namespace {
 
-/// The eight bytes that are written last, of a block or an entry.
+/// The first eight bytes of a block or an entry, which are written last.
 std::uint64_t first_of(std::span<std::byte const> bytes)
 {
     return __atomic_load_n(reinterpret_cast<std::uint64_t const*>(bytes.data()), __ATOMIC_ACQUIRE);
@@ -36,14 +36,14 @@ void LogImage::find_blocks(std::uint64_t begin, std::uint64_t end)
     if (is_finished(head_, meta_)) return;
     appended_ = counters.entries;
     continued_ = counters.beside;
-    bool const begun = counters.emptied == head_.generation + 1;  // to be emptied, but not further
+    bool const begun = counters.emptied == head_.generation + 1;  // emptying has begun, but not progressed further
     if ((counters.emptied != head_.generation && !begun) || counters.emptied_inverted != ~head_.generation)
         damage_.emplace_back("the first page is damaged");
     end = std::min(end, counters.meta_end);
     if (end > meta_.size()) damage_.push_back(fmt::format("truncated: {} of {} bytes are there", meta_.size(), end));
     auto at = std::max<std::uint64_t>(head_bytes, begin);
     std::uint64_t not_begun =
-        0;  // the first block since the last sound one that nobody had begun when it was looked at
+        0;  // the first block after the last sound one that had not been begun when it was examined
     while (at < meta_.size()) {
         auto const rest = meta_.subspan(at);
         LogBlock block = {};
@@ -53,12 +53,13 @@ void LogImage::find_blocks(std::uint64_t begin, std::uint64_t end)
         bool const sound = rest.size() >= sizeof block && is_sound(block, seed_) && block.rank < head_.ranks;
         if (!sound) {
             auto const length = std::min<std::uint64_t>(rest.size(), meta_block_bytes);
-            // Whoever was about to begin it may have come as far as its head, whose first bytes are written last.
+            // A rank that was about to begin the block may have written its head, whose first bytes are written last.
             bool const unnamed = block.magic == 0 && block.rank == 0 && rest.size() >= sizeof block;
             auto const untouched = rest.first(length).subspan(unnamed ? sizeof block : 0);
             bool const touched = !is_zero(untouched);
             if (touched && rest.size() >= sizeof block && first_of(rest) != first) continue;  // begun just now
-            if (touched && not_begun != 0 && first_of(meta_.subspan(not_begun)) != 0) {  // likewise, and this is of it
+            if (touched && not_begun != 0 &&
+                first_of(meta_.subspan(not_begun)) != 0) {  // begun just now, and this is a part of it
                 at = std::exchange(not_begun, 0);
                 continue;
             }
@@ -87,9 +88,9 @@ std::optional<std::string> LogImage::missing_entries() const
         EntryCursor cursor;
         std::string damage;
         while (!next(rank, cursor, damage).empty()) ++found;
-        if (!damage.empty()) return {};  // which is told elsewhere
+        if (!damage.empty()) return {};  // reported elsewhere
     }
-    if (found >= appended_) return {};  // a writer that was killed may not have come to count its last
+    if (found >= appended_) return {};  // a writer that was killed may not have counted its last entry
     return fmt::format("{} of {} entries are missing", appended_ - found, appended_);
 }
 
@@ -119,9 +120,9 @@ std::span<std::byte const> LogImage::next(std::uint32_t rank, EntryCursor& curso
             return {};
         }
         auto const rest = meta_.subspan(place.begin, place.bytes).subspan(std::min(cursor.at, place.bytes));
-        std::uint64_t first = 0;  // eight bytes that are written last
+        std::uint64_t first = 0;  // the eight bytes that are written last
         if (rest.size() >= sizeof first) first = first_of(rest);
-        if (first == 0) {  // the end of the block, or of what was written
+        if (first == 0) {  // the end of the block, or of what has been written
             if (blocks.rbegin()->first == cursor.block) return {};
             ++cursor.block;
             cursor.at = sizeof(LogBlock);

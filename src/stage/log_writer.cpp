@@ -18,7 +18,7 @@ namespace tapioca::stage {
 
 namespace {
 
-// Requests below a page are copied into a mapping; for others a call costs less than the pages' faults.
+// Requests smaller than a page are copied into a mapping; for larger ones, a call costs less than the page faults.
 constexpr std::uint64_t small_bytes = 4096;
 
 core::Status allocate(int fd, std::uint64_t begin, std::uint64_t bytes)
@@ -93,7 +93,7 @@ core::Result<LogWriter> LogWriter::join(LogPlace const& place, std::uint32_t ran
 
 core::Status LogWriter::move_to(LogPlace const& place)
 {
-    // NAME.meta last, which is what a recovery looks for.
+    // NAME.meta comes last, because a recovery looks for it.
     for (auto const file : {&LogPlace::data, &LogPlace::meta})
         if (auto status = rename_private((place_.*file)(), (place.*file)()); !status) return status;
     place_ = place;
@@ -130,8 +130,8 @@ core::Result<std::uint64_t> LogWriter::deal_data(std::uint64_t bytes)
     return std::atomic_ref(counters_in(first_page_).data_end).fetch_add(bytes);
 }
 
-/// Deals a block of NAME.meta. The file has it before the counter says so, even if this process dies in between: a file
-/// that is shorter was cut off by somebody.
+/// Allocates a block of NAME.meta. The file is extended before the counter is raised, so that a file shorter than the
+/// counter says was cut off by somebody, even if this process dies in between.
 core::Result<std::uint64_t> LogWriter::deal_block(std::uint64_t bytes)
 {
     if (used_ + bytes > limit_) return full();
@@ -177,7 +177,8 @@ core::Status LogWriter::make_room_for_entries(std::uint64_t bytes)
 core::Result<std::uint64_t> LogWriter::make_room_for_data(std::uint64_t bytes)
 {
     if (data_at_ + bytes <= data_end_) return data_at_;
-    // With a log of its own what is dealt next follows what is left, which then serves as well.
+    // In a log of a single rank, the newly allocated part follows the remaining one, so the remaining bytes can be
+    // used, too.
     auto const left = head_.mapping == LogMapping::process ? data_end_ - data_at_ : 0;
     constexpr auto unit = static_cast<std::int64_t>(data_block_bytes);
     auto const more = static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes - left), unit));
@@ -188,7 +189,7 @@ core::Result<std::uint64_t> LogWriter::make_room_for_data(std::uint64_t bytes)
     return data_at_;
 }
 
-/// Maps the part of NAME.data that holds [position, end), with room for what follows.
+/// Maps the part of NAME.data that contains [position, end), with room for more.
 core::Status LogWriter::open_window(std::uint64_t position, std::uint64_t end)
 {
     auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -201,7 +202,7 @@ core::Status LogWriter::open_window(std::uint64_t position, std::uint64_t end)
         window_begin_ = begin;
         return {};
     };
-    // Where several write, pages that are touched come without the file's lock, which allocation takes.
+    // If several ranks write, touching the pages avoids the file's lock, which allocating with a call takes.
     if (head_.mapping == LogMapping::node) {
         if (::fallocate(data_.get(), 0, static_cast<off_t>(begin + length - 1), 1) == 0)
             if (auto status = map(); !status || window_.populate(true) == 0) return status;
@@ -243,7 +244,7 @@ core::Status LogWriter::append(pattern::Variable const& variable, std::int64_t s
         if (auto status = store(note.position, {data, note.data_bytes}); !status) return status;
         data_at_ = note.position + note.data_bytes;
     }
-    // Entries appear one after the other, each with its first eight bytes; the data is there by then.
+    // Entries become visible one after the other, each with its first eight bytes; the data is complete by then.
     for (std::size_t at = 0; at < entries.size();) {
         std::uint64_t first = 0;
         std::memcpy(&first, entries.data() + at, sizeof first);
@@ -286,7 +287,7 @@ core::Status LogWriter::append_gone(std::int64_t begin, std::int64_t end, std::u
     Note note;
     note.epoch = epoch;
     note.flags = flag_gone;
-    note.variable = rank_;  // in case that its block's head is damaged
+    note.variable = rank_;  // in case its block's head is damaged
     return append(pattern::Variable::from_extents(0, {&range, 1}), 0, nullptr, note);
 }
 
@@ -328,7 +329,7 @@ LogImage::EntryCursor LogWriter::cursor() const
 
 core::Status LogWriter::sync(bool parent)
 {
-    // The data first: an entry says that its data is there.
+    // The data comes first, because an entry promises that its data is there.
     if (core::uninterrupted([&] { return ::fdatasync(data_.get()); }) != 0)
         return core::fail_errno(errno, place_.data());
     if (core::uninterrupted([&] { return ::fdatasync(meta_.get()); }) != 0)
@@ -366,7 +367,7 @@ core::Status LogWriter::reset(std::uint64_t epoch, bool empty)
     seed_ = seed_of(head_);
     changes_->forget();
     if (!empty) return {};
-    // If it is interrupted here, the log is read as empty from then on: all of it was flushed.
+    // If emptying is interrupted from here on, the log reads as empty: all of it was flushed.
     say_emptied(head_.generation);
     auto& counters = counters_in(first_page_);
     counters.meta_end = head_bytes;

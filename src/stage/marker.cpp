@@ -15,7 +15,7 @@ namespace tapioca::stage {
 
 namespace {
 
-/// A text that is one line, whatever it was.
+/// Turns any text into a single line.
 std::string in_one_line(std::string text)
 {
     for (char& c : text)
@@ -23,7 +23,7 @@ std::string in_one_line(std::string text)
     return text;
 }
 
-/// Gives a file that has none its name. Fails if there is anything of that name. False if the system cannot do it.
+/// Gives an unnamed file its name. Fails if the name exists. Returns false if the system does not support this.
 core::Result<bool> name_it(Descriptor const& file, std::string const& path)
 {
     auto const self = fmt::format("/proc/self/fd/{}", file.get());
@@ -32,7 +32,7 @@ core::Result<bool> name_it(Descriptor const& file, std::string const& path)
     return false;
 }
 
-/// Gives a file another name. Fails if there is anything of that name.
+/// Gives a file another name. Fails if that name exists.
 core::Status give_name(Descriptor const& file, std::string const& from, std::string const& to)
 {
     int error = ::link(from.c_str(), to.c_str()) == 0 ? 0 : errno;
@@ -147,7 +147,7 @@ try {
 
 core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
 {
-    // It gets its name when it is whole: the job may be killed in between.
+    // The file gets its name when it is complete, because the job may be killed in between.
     auto const text = text_of(marker);
     if (!text) return tl::unexpected(text.error());
     auto const path = marker_path(marker.target);
@@ -168,7 +168,7 @@ core::Result<Descriptor> create_marker(Marker const& marker, bool durable)
         if (!given) return tl::unexpected(given.error());
         named = *given;
     }
-    if (status && !named) {  // not every file system can: under a name that nobody guesses
+    if (status && !named) {  // not supported by every file system: use a name that nobody can guess
         auto const first_name = path + "." + to_hex(marker.identity);
         auto made = create_private(first_name);
         if (!made) return made;
@@ -201,7 +201,8 @@ core::Result<HeldMarker> keep_held(Descriptor const& file)
     return HeldMarker{std::move(*page), found.st_ino};
 }
 
-/// Written and not stored through the mapping: a full disk, or a marker that somebody has cut off, is no signal then.
+/// Uses a write and not a store through the mapping, so that a full disk, or a marker that somebody has truncated, is
+/// an error and not a signal.
 core::Status note(HeldMarker const& held, std::string const& target, Noted const& noted, bool durable)
 {
     auto const path = marker_path(target);
@@ -220,7 +221,7 @@ void let_others_in(std::string const& target)
     Descriptor const opened(core::uninterrupted([&] { return ::open(target.c_str(), O_RDONLY | O_CLOEXEC); }));
     auto const now = facts_of(opened.get());
     bool const concerned = marker && marker->noted.state != Noted::State::nothing && file && now && !is_held(*file);
-    // Who came first counts: later ones find what it has written.
+    // The first such program counts; later ones find the file as changed by the first.
     if (!concerned || marker->others.state == Noted::State::others) return;
     (void)put_slot(*file, marker_slots - 1, {0, 1, Noted::State::others, *now}, false);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Version 1 has two lines with an epoch and a checksum only.
+// Version 1 has two lines that contain only an epoch and a checksum.
 constexpr std::string_view first_line_of_1 = "tapioca stage 1\n";
 constexpr std::size_t slot_bytes_of_1 = 38;
 static_assert(marker_first_line.size() == first_line_of_1.size());
@@ -35,7 +35,7 @@ std::uint64_t digits_in(std::string_view text)
     return value;
 }
 
-/// State::nothing if it is not whole.
+/// State::nothing if the line is not complete.
 Noted noted_in(std::string_view slot)
 {
     auto const number = [&](std::size_t at) { return digits_in(slot.substr(at, 20)); };
@@ -62,7 +62,7 @@ core::Result<OpeningId> identity_from(std::string const& hex)
     return identity;
 }
 
-/// A rank, or how many there are; throws what marker_in() catches.
+/// A rank, or a number of ranks. Throws what marker_in() catches.
 std::uint32_t number_from(Json const& json)
 {
     if (!json.is_number_unsigned() || json.get<std::uint64_t>() > INT32_MAX)
@@ -70,7 +70,7 @@ std::uint32_t number_from(Json const& json)
     return json.get<std::uint32_t>();
 }
 
-/// Every rank has one node, and the logs are where a job of this identity puts them.
+/// Checks that every rank is in one node, and that the logs are where a job of this identity puts them.
 core::Status check(Marker const& marker)
 {
     auto const directory = "tapioca-" + to_hex(marker.identity);
@@ -132,7 +132,7 @@ try {
     if (mapping != "node" && mapping != "process") return core::fail(Errc::io, "bad mapping");
     marker.mapping = mapping == "node" ? LogMapping::node : LogMapping::process;
     marker.tier = json.at("tier").get<std::string>();
-    (void)json.at("target").get<std::string>();  // for people: it may have another path on this host
+    (void)json.at("target").get<std::string>();  // for information only: the target may have another path on this host
     for (auto const& json_node : json.at("nodes")) {
         auto& node = marker.nodes.emplace_back();
         node.host = json_node.at("host").get<std::string>();

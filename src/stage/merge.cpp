@@ -28,7 +28,8 @@ bool same_bytes(pattern::Layout const& a, pattern::Layout const& b)
 void Merge::add(std::int64_t offset, std::int64_t length, std::byte const* data)
 {
     auto const buffer = data - base_;
-    // The log of one rank has later data further on: then the place tells the order, and need not be kept.
+    // In the log of one rank, later data has a greater position. Then the position gives the order, and no order needs
+    // to be stored.
     if (by_place_ && !flat_.empty() && buffer <= flat_.back().buffer) give_up_order_by_place();
     if (!by_place_) orders_.push_back(added_);
     flat_.push_back({offset, length, buffer});
@@ -45,7 +46,7 @@ void Merge::give_up_order_by_place()
 void Merge::add(pattern::Layout layout, std::byte const* data)
 {
     layout.buffer += data - base_;
-    // Contiguous requests before and after one with structure are told apart by their order.
+    // The order of contiguous requests before and after a structured one must be stored.
     if (by_place_) give_up_order_by_place();
     units_.push_back({std::move(layout), added_++, false});
 }
@@ -62,7 +63,8 @@ void Merge::sort()
     std::sort(units_.begin(), units_.end(), [](LargeRequest const& a, LargeRequest const& b) {
         return std::pair(begin_of(a.layout), b.order) < std::pair(begin_of(b.layout), a.order);
     });
-    // Of requests for the very same bytes, such as a program that writes one view again and again, the latest is left.
+    // Of several requests for exactly the same bytes, for example from a program that writes one view repeatedly, only
+    // the latest is kept.
     units_.erase(
         std::unique(units_.begin(), units_.end(),
                     [](LargeRequest const& a, LargeRequest const& b) { return same_bytes(a.layout, b.layout); }),
@@ -111,7 +113,7 @@ void Merge::emit(Merged& merged, std::int64_t offset, std::int64_t length, std::
     entries.push_back({offset, length, buffer});
 }
 
-/// Emits the pieces of a group, of which the latest win.
+/// Emits the pieces of a group; where they overlap, the latest wins.
 void Merge::resolve(std::vector<MergedPiece>& pieces, Merged& merged)
 {
     auto const by_offset = [](MergedPiece const& a, MergedPiece const& b) { return a.offset < b.offset; };
@@ -141,7 +143,7 @@ void Merge::resolve(std::vector<MergedPiece>& pieces, Merged& merged)
     }
 }
 
-/// Contiguous requests of which none meet are the result, without a second list of them.
+/// If no contiguous requests overlap, they are the result, and no second list of them is made.
 bool Merge::finish_disjoint(Merged& merged)
 {
     auto const meet = [](auto const& a, auto const& b) { return a.offset + a.length > b.offset; };

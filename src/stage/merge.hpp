@@ -1,7 +1,8 @@
-// Merge: many requests, in the order in which they were made, to one that has every byte once, the latest.
+// Merge: turns many requests, in the order in which they were made, into one that has every byte once, from the latest
+// request.
 //
-// The papers' two-level reordering: requests are sorted by their first byte; those whose range meets no other's move
-// whole, only groups whose ranges interleave are broken up into pieces.
+// This is the papers' two-level reordering: requests are sorted by their first byte. Requests whose range meets no
+// other range stay whole; only groups whose ranges interleave are broken up into pieces.
 #pragma once
 
 #include <cstddef>
@@ -22,22 +23,22 @@ struct Merged {
 
 class Merge {
 public:
-    /// All data given to add() lies at `base` or behind it.
+    /// All data given to add() is at `base` or after it.
     explicit Merge(std::byte const* base) : base_(base) {}
 
-    /// Room for so many contiguous requests.
+    /// Reserves room for this number of contiguous requests.
     void expect(std::size_t contiguous) { flat_.reserve(contiguous); }
-    /// `length` bytes at `offset`. Later requests win over earlier ones.
+    /// Adds `length` bytes at `offset`. Later requests win over earlier ones.
     void add(std::int64_t offset, std::int64_t length, std::byte const* data);
-    /// A request with structure; its places in the buffer are relative to `data`.
+    /// Adds a structured request; its places in the buffer are relative to `data`.
     void add(pattern::Layout layout, std::byte const* data);
-    /// Bytes that are not to be in the result, if no later request has them.
+    /// Adds bytes that must not be in the result unless a later request has them.
     void leave_out(pattern::Layout layout);
 
     Merged finish();
 
 private:
-    struct LargeRequest {  ///< a request that is more than a piece
+    struct LargeRequest {  ///< a request that is not a single piece
         pattern::Layout layout;
         std::uint64_t order;
         bool left_out;
@@ -59,10 +60,10 @@ private:
     std::byte const* base_;
     std::uint64_t added_ = 0;
     std::vector<pattern::Layout::ListItem> flat_;
-    std::vector<std::uint64_t> orders_;  ///< of flat_, where it is not the order of their places in the buffer
+    std::vector<std::uint64_t> orders_;  ///< order of flat_, if it is not that of their positions in the buffer
     bool by_place_ = true;
     std::vector<LargeRequest> units_;
-    pattern::Layout list_;  ///< of the result
+    pattern::Layout list_;  ///< list of the result's pieces
 };
 
 }  // namespace tapioca::stage

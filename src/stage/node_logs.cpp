@@ -32,7 +32,7 @@ bool NodeLogs::find_pages()
 
 NodeLogs::LogState NodeLogs::state()
 {
-    if (!find_pages()) return {0, pattern::no_offset};  // whatever they have
+    if (!find_pages()) return {0, pattern::no_offset};  // the whole file, since the logs' ranges are unknown
     LogState state{pattern::no_offset, 0};
     for (auto const& page : first_pages_) {
         if (!page.data()) continue;

@@ -1,4 +1,4 @@
-// NodeLogs: the logs of a node's other ranks, which a rank that reads by itself can see without asking.
+// NodeLogs: the logs of a node's other ranks, which a rank that reads by itself can see without communication.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace tapioca::stage {
 
 class NodeLogs {
 public:
-    /// A log of the node, and where it goes on for each of its users when its tier is full.
+    /// A log of the node, and for each of its users the place where it continues when its tier is full.
     struct Log {
         LogPlace place;
         struct User {
@@ -26,30 +26,30 @@ public:
     NodeLogs() = default;
     explicit NodeLogs(std::vector<Log> logs) : logs_(std::move(logs)) {}
 
-    /// What others tell without being asked. Cheap after the first time.
+    /// What other ranks publish in their logs. Cheap after the first call.
     struct LogState {
-        std::int64_t begin;  ///< no byte that others have is before it
-        std::int64_t end;    ///< or behind it
+        std::int64_t begin;  ///< other ranks have no byte before this
+        std::int64_t end;    ///< other ranks have no byte from here on
     };
     [[nodiscard]] LogState state();
-    /// Adds all that is in the logs now, this rank's own among them.
+    /// Adds everything that is in the logs now, including this rank's own.
     core::Status add_to(LogContent& content) const;
-    /// Adds what others than `rank` have of `epoch` or later, by Content::add_others. Every time an epoch is named that
-    /// is no earlier.
+    /// Adds the requests of ranks other than `rank` from `epoch` on, with LogContent::add_others. From call to call,
+    /// `epoch` must not decrease.
     core::Status add_others_to(LogContent& content, std::uint32_t rank, std::uint64_t epoch);
-    /// Brings the others' part of a surface up to date. How many entries were looked at.
+    /// Brings the other ranks' part of a surface up to date. Returns how many entries were read.
     core::Result<std::uint64_t> update(Surface& surface, std::uint32_t rank);
-    /// The logs were emptied.
+    /// To be called after the logs were emptied.
     void begin_anew();
 
 private:
     std::vector<Log> logs_;
-    std::map<std::string, LogContent::Cursors> passed_;  ///< of each log: what is too early to be of use
-    /// False if some cannot be had now.
+    std::map<std::string, LogContent::Cursors> passed_;  ///< per log: entries that are too early to be needed
+    /// Returns false if some pages cannot be mapped now.
     bool find_pages();
 
-    std::vector<MappedFile> first_pages_;  ///< of each log but this rank's own
-    std::vector<std::uint64_t> known_;     ///< of each log: Counters::appended when the surface was brought up to date
+    std::vector<MappedFile> first_pages_;  ///< of each log except this rank's own
+    std::vector<std::uint64_t> known_;     ///< per log: Counters::appended at the last update of the surface
 };
 
 }  // namespace tapioca::stage

@@ -16,8 +16,8 @@ void Overlay::look(std::int64_t begin, std::int64_t end, Visit const& visit) con
         visit(offset, length, batch_.data + place);
     };
     if (layouts().empty() || begin >= end_) return;
-    // A merge's requests that stayed whole come first, in the order of the file, and meet nothing; then the list of
-    // all pieces of the others, which may lie anywhere between them.
+    // The requests that a merge left whole come first, in the order of the file, and do not overlap. The list of all
+    // pieces of the other requests follows; its pieces may lie anywhere between them.
     auto const list = std::prev(layouts().end());
     auto at = std::partition_point(layouts().begin(), list, [&](auto const& layout) { return layout.end() <= begin; });
     for (; at != list && at->base + at->entries.front().offset < end; ++at) pattern::each_piece(*at, give, begin, end);

@@ -1,4 +1,4 @@
-// Overlay: what lies over the file at one moment, that is the live bytes of some logs, found by place.
+// Overlay: the live bytes of some logs at one moment, which lie over the file, indexed by file offset.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,18 @@ public:
     explicit Overlay(std::shared_ptr<LogContent> content);
 
     using Visit = std::function<void(std::int64_t offset, std::int64_t length, std::byte const* data)>;
-    /// The pieces of [begin, end) that are in the logs. Takes the time of a search and of the pieces.
+    /// Visits the pieces of [begin, end) that are in the logs. Takes the time of one search, plus the time for the
+    /// pieces.
     void look(std::int64_t begin, std::int64_t end, Visit const& visit) const;
-    /// Those that requests in the logs have written, but are in the file; without data.
+    /// Visits the pieces that requests in the logs have written and that are already in the file; without data.
     void look_through(std::int64_t begin, std::int64_t end, Visit const& visit) const;
-    /// Where the last of look()'s pieces ends.
+    /// The end of the last piece that look() can visit.
     [[nodiscard]] std::int64_t end() const { return end_; }
 
 private:
     [[nodiscard]] std::vector<pattern::Layout> const& layouts() const { return batch_.variables.front()->layouts(); }
 
-    std::shared_ptr<LogContent> content_;  ///< which the batch's data belongs to
+    std::shared_ptr<LogContent> content_;  ///< owns the batch's data
     Batch batch_;
     std::int64_t end_ = 0;
 };

@@ -1,4 +1,4 @@
-// StageReader: streams of requests out of snapshots, which are taken again whenever they are used up.
+// StageReader: streams of requests from snapshots, which are refreshed whenever all their requests were returned.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -36,7 +36,7 @@ StagedKind kind_of(EntryKind kind)
 
 }  // namespace
 
-/// The logs, and how far each rank's requests were told.
+/// The logs, and how many of each rank's requests have been returned.
 class Reading {
 public:
     explicit Reading(std::string const& path) : path_(path)
@@ -95,7 +95,7 @@ private:
     struct Log {
         Snapshot snapshot;
         std::map<std::uint32_t, Stream> streams;  ///< by rank
-        std::vector<std::string> told;            ///< damage of the whole
+        std::vector<std::string> told;            ///< damage that was reported for the logs as a whole
         bool beside;                              ///< beside the target
     };
 
@@ -111,7 +111,7 @@ private:
         settle(logs_.back());
     }
 
-    /// Logs that have gone on beside the target since the last time. Each flush removes them.
+    /// Finds logs that have continued beside the target since the last call. Each flush removes such continuations.
     void look_beside()
     {
         if (!marker_) return;
@@ -186,7 +186,7 @@ private:
         return result;
     }
 
-    /// Once for each: further calls go on behind it.
+    /// Reports each damage once; further calls continue after it.
     void tell_damage(Log& log)
     {
         auto const& damage = log.snapshot.image().damage();
@@ -210,7 +210,7 @@ private:
         settle(log);
     }
 
-    /// An entry that is being written may look broken for a moment.
+    /// An entry that is being written may look damaged for a moment.
     void settle(Log& log) const
     {
         for (int turn = 0; turn < (log.snapshot.is_live() ? 5 : 1); ++turn) {

@@ -14,7 +14,7 @@ tl::unexpected<core::Failure> at(std::string const& path, core::Failure const& f
     return tl::unexpected(core::Failure{failure.code, failure.sys_errno, -1, path + ": " + failure.text});
 }
 
-/// Bytes for what a file says of itself, which may be anything.
+/// Allocates as many bytes as a file claims to have, which may be any number.
 core::Result<std::vector<std::byte>> room_for(std::uint64_t bytes)
 try {
     return std::vector<std::byte>(bytes);
@@ -35,7 +35,7 @@ core::Result<Snapshot> Snapshot::of(LogPlace const& place)
     return snapshot;
 }
 
-/// While the log is being emptied, its head and its size may be of different generations for a moment.
+/// While the log is being emptied, its head and its size may belong to different generations for a moment.
 core::Status Snapshot::refresh()
 {
     core::Status status;
@@ -59,7 +59,7 @@ core::Status Snapshot::load()
     auto image = LogImage::of(*bytes);
     if (!image) return at(path, image.error());
     image_ = std::move(*image);
-    meta_ = std::move(*bytes);  // the image's bytes stay where they are
+    meta_ = std::move(*bytes);  // the bytes of the image do not move
     return {};
 }
 

@@ -1,4 +1,5 @@
-// Snapshot: a log as it was at one moment. Read and never mapped: its writer may go on, and may truncate it.
+// Snapshot: a log as it was at one moment. It is read and never mapped, because its writer may go on and may truncate
+// it.
 #pragma once
 
 #include <memory>
@@ -14,17 +15,17 @@ class Snapshot {
 public:
     /// Opens a log, which must be private to this user, and reads its entries.
     static core::Result<Snapshot> of(LogPlace const& place);
-    /// Reads the entries again. What image() gave is gone.
+    /// Reads the entries again. Invalidates what image() returned.
     core::Status refresh();
 
     [[nodiscard]] LogPlace const& place() const { return place_; }
     [[nodiscard]] LogImage const& image() const { return *image_; }
     [[nodiscard]] std::uint64_t meta_bytes() const { return meta_.size(); }
-    /// The bytes of a request of the generation that was read, checked.
+    /// The bytes of a request of the generation that was read. Their checksum is verified.
     [[nodiscard]] core::Result<std::vector<std::byte>> data_of(Note const& note, std::uint64_t generation) const;
-    /// The head of NAME.data fits that of NAME.meta.
+    /// Fails unless the head of NAME.data matches that of NAME.meta.
     [[nodiscard]] core::Status check_data_head() const;
-    /// A process has it open for writing, as far as can be seen from here.
+    /// True if a process has the log open for writing, as far as can be seen from here.
     [[nodiscard]] bool is_live() const;
 
 private:

@@ -35,8 +35,8 @@ void Stage::widen(Write const& write)
     writer_.tell_range(begin_, end_);
 }
 
-/// The log beside the target. It is there as a whole or not at all, since the job may be killed meanwhile; and what it
-/// replaces was left by a job that is over, as the marker is ours.
+/// Makes the log beside the target. It is there completely or not at all, since the job may be killed meanwhile. A log
+/// that it replaces was left by a job that has ended, since the marker belongs to this job.
 core::Result<LogWriter> Stage::go_on_beside() const
 {
     auto const unfinished = unfinished_place(overflow_place_);
@@ -98,7 +98,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     if (auto status = through(); !status) return status;
     writer_.changes()->note();
     widen(write);
-    // Else older bytes of the log would win at the next flush.
+    // Otherwise older bytes of the log would win at the next flush.
     auto const epoch = enter(write.collective ? epoch_ : epoch_ + 2);
     auto status = append([&](LogWriter& writer) {
         return writer.append_stored(write.variable, write.shift, write.data, epoch, write.number);
@@ -107,7 +107,7 @@ core::Status Stage::write_through(Write const& write, std::function<core::Status
     return status && syncs(write) ? sync() : status;
 }
 
-/// Pieces that follow each other in the file go with one call.
+/// Pieces that are adjacent in the file are written with one call.
 static core::Status write_all(target::Target& target, Overlay const& overlay)
 {
     constexpr std::size_t most = 512;
@@ -134,11 +134,11 @@ core::Status Stage::hand_over(target::Target& target, PastTheLog next, bool last
     if (written_.entries != entries()) {
         auto found = content_since(written_.mark);
         if (!found) return tl::unexpected(found.error());
-        // What others of this node have for the same bytes may be newer, and in the target by now.
+        // Other ranks of this node may have newer bytes for the same place, which may be in the target by now.
         auto const epoch = (*found)->first_epoch();
         if (auto status = neighbours_.add_others_to(**found, writer_.rank(), epoch); !status) return status;
         totals.looked_at += (*found)->looked_at();
-        mark_doubtful();  // likewise on other nodes
+        mark_doubtful();  // other nodes may have newer bytes, too
         if (auto status = write_all(target, Overlay(std::move(*found))); !status) return status;
         written_ = so_far();
         settled_ = false;
@@ -166,7 +166,7 @@ bool Stage::take_warning()
     return overflow_ && !std::exchange(warned_, true);
 }
 
-/// Once more if it fails: nobody will come back for what is left.
+/// Tries once more if it fails, because nobody will remove what is left.
 template <class Attempt>
 static core::Status twice(Attempt const& attempt)
 {
@@ -204,7 +204,7 @@ core::Result<std::shared_ptr<LogContent>> Stage::content() const
 core::Result<std::shared_ptr<LogContent>> Stage::content_since(LogContent::Mark const& mark) const
 {
     auto content = std::make_shared<LogContent>();
-    // By the descriptors, whatever became of the names.
+    // Uses the descriptors, whatever happened to the names.
     auto const add = [&](LogWriter const& writer, LogImage::EntryCursor const& from) {
         return content->add({writer.meta_descriptor(), writer.data_descriptor()}, writer.place(), {writer.rank()},
                             from);
@@ -269,7 +269,7 @@ core::Status Stage::reset(bool empty)
     settled_ = true;
     begin_ = pattern::no_offset;
     end_ = 0;
-    // In this order: the first log says that there is one beside the target.
+    // In this order, because the first log says that there is one beside the target.
     auto status = writer_.reset(epoch_, empty);
     core::keep_first(status, remove_overflow());
     overflow_.reset();

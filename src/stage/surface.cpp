@@ -21,7 +21,7 @@ core::Result<std::uint64_t> Pile::update(std::uint32_t rank, Read const& read)
     if ((*content)->looked_at() == 0) return 0;
     if ((*content)->has_handed_over(rank))
         for (auto& layer : layers_) layer.gone = true;
-    // What is added goes into one layer with those below that are not much larger.
+    // New content is merged into one layer with the layers below it that are not much larger.
     auto entries = looked_at;
     auto const below = layers_.size();
     while (!layers_.empty() && layers_.back().entries <= 2 * entries) {
@@ -80,7 +80,7 @@ core::Result<std::uint64_t> Surface::update(std::uint32_t rank, Pile::Read const
 bool Surface::disputed(std::vector<SurfacePiece>& pieces)
 {
     std::sort(pieces.begin(), pieces.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
-    auto const* last = pieces.data();  // of those before, the one that ends last
+    auto const* last = pieces.data();  // of the pieces before, the one with the greatest end
     for (auto const& piece : pieces) {
         bool const meet = piece.rank != last->rank && piece.begin < last->end;
         if (meet && (piece.data || last->data)) return true;

@@ -1,4 +1,4 @@
-// Surface: what lies over the file for somebody who reads on this node, kept up to date while ranks go on writing.
+// Surface: the logged bytes that lie over the file for reads on this node, kept up to date while ranks go on writing.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace tapioca::stage {
 
-/// One rank's part of it: layers, of which what was logged later lies over what was logged before. The lower ones are
-/// not looked through again until those above have become as many.
+/// One rank's part of the surface, in layers: later requests lie over earlier ones. Lower layers are not read again
+/// until those above them have grown as large.
 class Pile {
 public:
-    /// What the rank has logged from a place on.
+    /// Returns what the rank has logged from a position on.
     using Read = std::function<core::Result<std::shared_ptr<LogContent>>(LogContent::Mark const&)>;
-    /// Looks at what is new. How many entries that took.
+    /// Reads what is new. Returns how many entries were read.
     core::Result<std::uint64_t> update(std::uint32_t rank, Read const& read);
-    /// The pieces of [begin, end), each byte once; those that are in the file by now without data.
+    /// Visits the pieces of [begin, end), each byte once. Pieces that are in the file by now have no data.
     void look(std::int64_t begin, std::int64_t end, Overlay::Visit const& visit) const;
-    /// Where the last piece ends that has data.
+    /// The end of the last piece that has data.
     [[nodiscard]] std::int64_t end() const;
 
 private:
@@ -31,21 +31,21 @@ private:
         Overlay overlay;
         bool gone = false;  ///< was handed over, and is in the file
     };
-    std::vector<Layer> layers_;  ///< the lowest first
-    LogContent::Mark to_;        ///< behind all of it
+    std::vector<Layer> layers_;  ///< lowest first
+    LogContent::Mark to_;        ///< the position up to which requests are included
 };
 
 class Surface {
 public:
-    /// `everything`: what all ranks have, for places that several of them have written.
+    /// `everything`: the contents of all ranks' logs, for places that several ranks have written.
     using Everything = std::function<core::Result<std::shared_ptr<LogContent>>()>;
     void ask_for_everything_by(Everything everything) { everything_ = std::move(everything); }
 
-    /// A rank may have logged something since. How many entries were looked at.
+    /// To be called when a rank may have logged something. Returns how many entries were read.
     core::Result<std::uint64_t> update(std::uint32_t rank, Pile::Read const& read);
     /// The pieces of [begin, end) that are in the logs.
     core::Status look(std::int64_t begin, std::int64_t end, Overlay::Visit const& visit);
-    /// Where the last of them ends.
+    /// The end of the last of these pieces.
     [[nodiscard]] std::int64_t end() const;
 
 private:
@@ -55,13 +55,13 @@ private:
         std::byte const* data;
         std::uint32_t rank;
     };
-    /// True if ranks have written the same bytes, and not all of these are in the file.
+    /// True if several ranks have written the same bytes, and not all of these are in the file.
     [[nodiscard]] static bool disputed(std::vector<SurfacePiece>& pieces);
 
     Everything everything_;
     std::map<std::uint32_t, Pile> piles_;  ///< by rank
-    std::optional<Overlay> whole_;         ///< all of it, since somebody needed it
-    std::vector<SurfacePiece> pieces_;     ///< of one look
+    std::optional<Overlay> whole_;         ///< the contents of all logs, once they were needed
+    std::vector<SurfacePiece> pieces_;     ///< pieces of one call of look()
 };
 
 }  // namespace tapioca::stage

@@ -11,7 +11,7 @@ void Changes::note()
 {
     auto const now = now_ns() + static_cast<std::uint64_t>(ahead_ns_);
     std::atomic_ref(*when_).store(now);
-    // Not for every change: whoever reads the note allows for a second.
+    // Not every change is recorded, since readers of the record allow for a second.
     constexpr std::uint64_t pause_ns = 500'000'000;
     if (durable_in_ < 0 || now - synced_ns_ < pause_ns) return;
     (void)core::uninterrupted([&] { return ::fdatasync(durable_in_); });

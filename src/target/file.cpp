@@ -1,4 +1,4 @@
-// The shared file: pread and pwrite with everything that they may do instead of succeeding.
+// The shared file: pread and pwrite, with all the ways in which they may not succeed at once.
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -23,10 +23,10 @@ namespace tapioca::target {
 
 namespace {
 
-// Linux moves at most 0x7ffff000 bytes a call, whatever the vectors hold.
+// Linux moves at most 0x7ffff000 bytes per call, whatever the vectors hold.
 constexpr std::size_t most_vectors = IOV_MAX;
 
-/// Takes `bytes` moved bytes off the front of `vectors`.
+/// Removes `bytes` bytes, which were moved, from the front of `vectors`.
 void drop_front(std::span<iovec>& vectors, std::size_t bytes)
 {
     while (!vectors.empty() && bytes >= vectors.front().iov_len) {
@@ -62,7 +62,7 @@ public:
                 return vectors.size() == 1 ? ::pwrite(fd_, vectors[0].iov_base, vectors[0].iov_len, offset)
                                            : ::pwritev(fd_, vectors.data(), count(vectors), offset);
             });
-            if (done <= 0)  // a write of something that moves nothing makes no progress ever
+            if (done <= 0)  // a write that moves nothing would never make progress
                 return core::fail_errno(done < 0 ? errno : EIO,
                                         fmt::format("writing {} bytes at offset {}", sum(vectors), offset));
             offset += done;
@@ -98,7 +98,8 @@ public:
             (void)::fallocate(fd_, 0, begin, end - begin);
             return false;
         }
-        return ::fallocate(fd_, 0, end - 1, 1) == 0;  // pages beyond the end cannot be mapped; never shortens the file
+        return ::fallocate(fd_, 0, end - 1, 1) ==
+               0;  // pages beyond the end cannot be mapped; this never shortens the file
     }
 
     void populate(std::int64_t begin, std::int64_t end) override
@@ -108,14 +109,15 @@ public:
         auto const bytes = static_cast<std::size_t>(end - from);
         void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, from);
         if (pages == MAP_FAILED) return;
-        (void)::madvise(pages, bytes, MADV_POPULATE_WRITE);  // an error where a plain access would be a signal
+        (void)::madvise(pages, bytes, MADV_POPULATE_WRITE);  // gives an error where a plain access would give a signal
         ::munmap(pages, bytes);
     }
 
     bool patch(std::int64_t base, std::span<Stretch const> stretches, std::byte const* bytes) override
     {
         tell_change();
-        // With its room allocated and its pages there, storing takes no more of the device: a full one says so here.
+        // With its room allocated and its pages present, storing needs no more space on the device: a full device is
+        // reported here.
         auto const begin = base + stretches.front().begin;
         auto const end = base + stretches.back().end;
         if (::fallocate(fd_, 0, begin, end - begin) != 0) return false;
@@ -161,8 +163,8 @@ private:
         if (changes_) changes_->note();
     }
 
-    /// Stores the stretches at mapped[at], by way of a file in memory and as the target of reads from there: where
-    /// somebody truncates the file meanwhile, a call fails, and a plain store would end the process with SIGBUS.
+    /// Stores the stretches at mapped[at], by writing them to a file in memory and reading from it into the mapping. If
+    /// somebody truncates the target meanwhile, a call fails, whereas a plain store would end the process with SIGBUS.
     bool store(std::byte* mapped, std::span<Stretch const> stretches, std::byte const* bytes)
     {
         if (!scratch_) scratch_ = core::Descriptor(::memfd_create("tapioca", MFD_CLOEXEC));
@@ -191,7 +193,7 @@ private:
         return true;
     }
 
-    /// True if something is stored in [begin, end) already, so that no room need be made.
+    /// True if [begin, end) already contains data, so that no room needs to be allocated.
     [[nodiscard]] bool has_data(std::int64_t begin, std::int64_t end) const
     {
         auto const data = ::lseek(fd_, begin, SEEK_DATA);
@@ -261,7 +263,7 @@ core::Result<std::uint64_t> Target::read(std::int64_t offset, std::span<std::byt
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, OpenMode access)
 {
     int const flags = access == OpenMode::create ? O_RDWR | O_CREAT : access == OpenMode::update ? O_RDWR : O_RDONLY;
-    // Reading a pipe would wait for who writes it, and all ranks with it.
+    // Opening a pipe would wait for its writer, and all ranks with it.
     auto const open = [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666); };
     core::Descriptor file(core::uninterrupted(open));
     if (!file) return core::fail_errno(errno, "opening");
@@ -276,7 +278,7 @@ std::int64_t longest_file(int fd)
 {
     auto most = INT64_MAX;
     if (::lseek(fd, most, SEEK_SET) < 0 && ::lseek(fd, 0, SEEK_SET) == 0) {
-        std::int64_t fits = 0;  // nothing here uses the descriptor's own place, which cannot be moved further than that
+        std::int64_t fits = 0;  // the descriptor's own position is not used; it can only be moved as far as this
         while (most - fits > 1) {
             auto const middle = fits + (most - fits) / 2;
             (::lseek(fd, middle, SEEK_SET) == middle ? fits : most) = middle;
@@ -306,7 +308,8 @@ core::Status sync_directory_of(std::string const& path)
     core::Descriptor const opened(core::uninterrupted(open));
     if (!opened) return core::fail_errno(errno, "opening " + directory);
     int const error = core::uninterrupted([&] { return ::fsync(opened.get()); }) == 0 ? 0 : errno;
-    if (error != 0 && error != EINVAL) return core::fail_errno(error, "fsync of " + directory);  // not all can
+    if (error != 0 && error != EINVAL)
+        return core::fail_errno(error, "fsync of " + directory);  // not all file systems support this
     return {};
 }
 

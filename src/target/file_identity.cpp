@@ -25,7 +25,7 @@ namespace {
 std::uint64_t find_kernel_number()
 {
     auto const id = core::boot_id();
-    return id.empty() ? core::random_number() : core::digest(id);  // a number of its own: then a probe must tell
+    return id.empty() ? core::random_number() : core::digest(id);  // a random number; then a probe must decide
 }
 
 std::int64_t changed_ns(struct stat const& file)
@@ -33,7 +33,7 @@ std::int64_t changed_ns(struct stat const& file)
     return file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec;
 }
 
-/// A number of some blocks of the file, the first and the last among them.
+/// A digest of some blocks of the file, including the first and the last.
 std::uint64_t samples_of(int fd, std::int64_t size)
 {
     constexpr std::int64_t samples = 16;
@@ -57,12 +57,12 @@ std::pair<std::string, std::string> resolve(std::string const& path)
     return {full.substr(0, name), full.substr(name)};
 }
 
-/// What a probe tells; its own name and that of the file follow.
+/// What a probe tells other hosts; its own name and that of the file follow.
 struct Evidence {
     FileIdentity identity;
     std::int64_t changed_ns;
     std::uint64_t samples;
-    std::uint64_t probe_bytes;  ///< of its name; 0: there is none
+    std::uint64_t probe_bytes;  ///< length of the probe's name; 0: there is no probe
 };
 
 }  // namespace
@@ -139,7 +139,7 @@ bool confirms(std::string_view evidence, std::string const& path, int fd)
     struct stat file = {};
     if (!mine || ::fstat(fd, &file) != 0) return false;
     if (probe.empty()) {
-        // One of the two hosts may be the one that serves the file to the other.
+        // One of the two hosts may serve the file to the other.
         bool const local = mine->reach == machine::Reach::one_host && theirs.identity.reach == machine::Reach::one_host;
         return !local && mine->bytes == theirs.identity.bytes && changed_ns(file) == theirs.changed_ns &&
                samples_of(fd, file.st_size) == theirs.samples;

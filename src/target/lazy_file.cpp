@@ -11,7 +11,7 @@ namespace tapioca::target {
 Target* LazyFile::get()
 {
     if (target_) return target_.get();
-    auto opened = open_again();  // what failed before may do now
+    auto opened = open_again();  // what failed before may succeed now
     if (opened)
         keep(std::move(*opened));
     else

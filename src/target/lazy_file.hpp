@@ -1,5 +1,5 @@
-// LazyFile: a rank's own way to a file that all ranks have open. The file is opened when the rank first needs it, and
-// again after it was closed; another file that got its name meanwhile is a failure.
+// LazyFile: a rank's access to a file that all ranks have open. The file is opened when the rank first needs it, and
+// again after it was closed. If another file has got its name meanwhile, opening fails.
 #pragma once
 
 #include <memory>
@@ -10,36 +10,36 @@
 
 namespace tapioca::target {
 
-/// For one thread at a time; the Target itself may be used by several.
+/// For one thread at a time; several threads may use the Target itself.
 class LazyFile {
 public:
     struct Expected {
         std::string path;
         OpenMode access = OpenMode::read;
-        FileIdentity identity;  ///< of the file that must be found under the path
+        FileIdentity identity;  ///< identity of the file that must be found under the path
         std::string host;       ///< where rank 0 has opened it, for messages
-        bool discard = false;   ///< writes are swallowed
+        bool discard = false;   ///< writes are discarded
     };
 
     LazyFile() = default;
     LazyFile(LazyFile const&) = delete;
     LazyFile& operator=(LazyFile const&) = delete;
 
-    /// What is opened from now on.
+    /// Sets which file is opened from now on.
     void expect(Expected expected) { expected_ = std::move(expected); }
-    /// The file, opened if it is not open. Null if that failed: then status() tells why.
+    /// The file, opened if necessary. Null if that failed; status() gives the reason.
     Target* get();
     [[nodiscard]] core::Status const& status() const { return status_; }
-    /// The file if it is open, else null.
+    /// The file if it is open, otherwise null.
     [[nodiscard]] Target* if_open() const { return target_.get(); }
-    /// Takes what was opened elsewhere, in place of what is open.
+    /// Replaces the open file by one that was opened elsewhere.
     void keep(std::unique_ptr<Target> target);
-    /// Reports what the file system says. The next get() opens the file again.
+    /// Reports errors of the file system. The next get() opens the file again.
     core::Status close();
-    /// The file once more, apart from get(), and not told of changes.
+    /// Opens the file a second time, independent of get() and without recording changes.
     [[nodiscard]] core::Result<std::unique_ptr<Target>> open_again() const;
-    /// From now on it is noted there whenever this rank is about to change the file. Null: no longer. Not while another
-    /// thread uses the target.
+    /// From now on, records there whenever this rank is about to change the file; null: stops recording. Must not be
+    /// called while another thread uses the target.
     void tell_changes(std::shared_ptr<Changes> changes);
 
 private:

@@ -1,6 +1,6 @@
-// RangeLock: keeps out those who read a part of a file, change it in memory and write it back whole. ROMIO writes
-// pieces that lie close together in this way (data sieving) and takes the same lock for it, which also holds between
-// the two in one process. Plain writes of others take none, there as here.
+// RangeLock: excludes others that read a part of a file, change it in memory and write it back as a whole. ROMIO writes
+// pieces that lie close together in this way (data sieving) and takes the same lock, which also works between ROMIO and
+// this library within one process. Plain writes take no lock, in ROMIO as here.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ class Target;
 
 class RangeLock {
 public:
-    /// Of [begin, end); waits for it. Where a file system has no locks, nothing happens.
+    /// Locks [begin, end); waits for the lock. Has no effect on file systems without locks.
     RangeLock(Target const& file, std::int64_t begin, std::int64_t end);
     RangeLock(RangeLock const&) = delete;
     RangeLock& operator=(RangeLock const&) = delete;

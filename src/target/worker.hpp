@@ -13,23 +13,23 @@
 
 namespace tapioca::target {
 
-/// The thread blocks all signals and runs on `cores`: the main thread's affinity is often one core, which
-/// the two would have to share.
+/// The thread blocks all signals and may run on `cores`, because the main thread is often bound to one core, which the
+/// two would have to share.
 class Worker {
 public:
-    /// `out_of_memory` is called by the thread if a job cannot go on for that reason.
+    /// The thread calls `out_of_memory` if a job cannot continue for that reason.
     Worker(cpu_set_t const& cores, std::function<void()> out_of_memory)
         : cores_(cores), out_of_memory_(std::move(out_of_memory))
     {
     }
     Worker(Worker const&) = delete;
     Worker& operator=(Worker const&) = delete;
-    /// Waits for the job that runs.
+    /// Waits for the job that is running.
     ~Worker();
 
-    /// Makes the thread, if it is not there yet.
+    /// Makes the thread, unless it exists.
     core::Status launch();
-    /// Begins `job`, after launch(); the job before must have been waited for.
+    /// Starts `job`. launch() must have been called, and the previous job must have been waited for.
     void start(std::function<void()> job);
     /// Returns when the job is done. Cheap if there is none.
     void wait();

@@ -118,7 +118,7 @@ awk -v ended="$results/ended" -f tests/faults/table.awk "$results/ended" "$resul
 cat "$results/table"
 if [ -n "$page" ]; then
     { sed '/^<!-- sweep -->$/q' "$page"
-      echo "Written by \`tests/run faults\`, $(date -u +%Y-%m-%d), four ranks; cases: $(of_each openmpi), $(of_each mpich)."
+      echo "Written by \`tests/run faults\`, $(date -u +%Y-%m-%d), four ranks; cases begun: $(of_each openmpi), $(of_each mpich)."
       echo
       cat "$results/table"
       sed -n '/^<!-- \/sweep -->$/,$p' "$page"; } >"$page.new"

@@ -1,5 +1,5 @@
-// BRIDGE_FIRST: what MPICH did on Blue Gene/Q: so many aggregators in every block of nodes (Pset), the nodes with a
-// link to the file system first, then the others in the order of ranks.
+// BRIDGE_FIRST: what MPICH did on Blue Gene/Q. Every block of nodes (Pset) gets the same number of aggregators: first
+// on the nodes with a link to the file system, then on the others in the order of ranks.
 #include <algorithm>
 
 #include "core/index.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using core::index;
 
-constexpr double elsewhere = 1e12;  // only where a block has no room
+constexpr double elsewhere = 1e12;  // used only if a block has no room
 
 int block_of(Election const& election, std::size_t node)
 {
@@ -34,13 +34,13 @@ std::vector<int> blocks_of(Election const& election)
     return blocks;
 }
 
-/// A block gets neighbouring partitions: the k-th of them its k-th node.
+/// A block gets neighbouring partitions, and its k-th node the k-th of them.
 Scorer score_bridges_first(Election const& election, std::size_t partition)
 {
     auto const blocks = blocks_of(election);
     auto const all = election.partitions.size();
     auto const number = partition * blocks.size() / all;
-    auto const first = (number * all + blocks.size() - 1) / blocks.size();  // partition of the block
+    auto const first = (number * all + blocks.size() - 1) / blocks.size();  // number of the partition within the block
     std::vector<std::size_t> order;
     for (std::size_t node = 0; node < election.where.size(); ++node)
         if (block_of(election, node) == blocks[number]) order.push_back(node);

@@ -1,4 +1,4 @@
-// RANK_ORDER: node after node aggregates, as in MPICH, wherever the data is.
+// RANK_ORDER: one node after the other aggregates, as in MPICH, wherever the data is.
 #include "core/index.hpp"
 #include "plan/election.hpp"
 
@@ -6,7 +6,7 @@ namespace tapioca::plan {
 
 namespace {
 
-/// Node after node, and round again.
+/// One node after the other, starting over after the last.
 Scorer score_in_order(Election const& election, std::size_t partition)
 {
     auto const nodes = static_cast<int>(election.where.size());

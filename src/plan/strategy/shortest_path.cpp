@@ -1,4 +1,4 @@
-// SHORTEST_PATH: the fewest hops to the file win or, where that way is unknown, the fewest from the producers.
+// SHORTEST_PATH: the fewest hops to the file win or, if that path is unknown, the fewest hops from the producers.
 #include "core/index.hpp"
 #include "plan/election.hpp"
 

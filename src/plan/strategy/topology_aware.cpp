@@ -7,7 +7,7 @@ namespace {
 
 double five_percent_more(std::size_t number)
 {
-    double factor = 1;  // not pow(), which may differ from processor to processor
+    double factor = 1;  // not pow(), whose result may differ between processors
     for (std::size_t i = 0; i < number; ++i) factor *= 1.05;
     return factor;
 }
