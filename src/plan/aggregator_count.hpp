@@ -9,15 +9,16 @@
 
 namespace tapioca::plan {
 
-struct AggregatorCount {
+/// How many aggregators there will be.
+struct ChosenCount {
     int count = 1;
     std::string why;  ///< a note for people; empty where there is nothing to say
 };
 
 /// For writing, each with a partition.
-AggregatorCount writers(Job const& job);
+ChosenCount writers(Job const& job);
 /// For reading: on one node they share a ring of buffers, on several they have partitions.
-AggregatorCount readers(Job const& job);
+ChosenCount readers(Job const& job);
 
 /// No round is made smaller than that without need; nor has a partition less, where the model chooses their number.
 inline constexpr std::uint64_t least_round = 64 * core::KiB;

@@ -31,7 +31,7 @@ struct Election {
     std::vector<Partition> partitions;
     std::vector<Weight> weights;     ///< what the job's nodes have in the partitions, ascending by the first of them
     std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data it is sent
-    machine::Persistency persistency = machine::Persistency::none;
+    Persistency persistency = Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier asked for: only the place is open
     bool remote_storage = false;        ///< data leaves the node also on its way to the file
     Model model = Model::pipelined;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tapioca/options.hpp>
+
 #include "core/result.hpp"
 #include "pattern/variable.hpp"
 #include "stage/checksum.hpp"
@@ -30,8 +32,6 @@ inline constexpr std::uint64_t data_block_bytes = 1024 * 1024;
 using OpeningId = std::array<std::byte, 16>;
 std::string to_hex(OpeningId const& identity);
 
-enum class LogMapping : std::uint32_t { process = 0, node = 1 };
-
 /// The first bytes of both files.
 struct Head {
     char magic[8];  ///< "TAPIMETA" or "TAPIDATA"
@@ -43,7 +43,7 @@ struct Head {
     std::uint32_t ranks;       ///< of the job
     std::uint32_t node;
     std::uint32_t rank;  ///< whose log it is; the lowest of those that share it
-    LogMapping mapping;
+    StageMapping mapping;
     std::uint64_t meta_block;
     std::uint64_t data_block;
     std::uint64_t device;  ///< of the target, as the writer saw it
