@@ -221,7 +221,7 @@ private:
 };
 
 /// TAPIOCA with a log on the stage, one to a process or one to a node.
-tapioca::Options staged(StageSetup const& stage, char const* mapping)
+tapioca::Options staged(StageSetup const& stage, tapioca::StageMapping mapping)
 {
     tapioca::Options options;
     options.stage = stage.place;
@@ -260,12 +260,14 @@ std::unique_ptr<Method> make_tapioca(MPI_Comm comm, BenchWorkload const& workloa
 
 std::unique_ptr<Method> make_staged(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, "process"), setup.settings);
+    return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, tapioca::StageMapping::process),
+                                     setup.settings);
 }
 
 std::unique_ptr<Method> make_staged_node(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
-    return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, "node"), setup.settings);
+    return std::make_unique<Tapioca>(comm, workload, "staged-node", staged(setup.stage, tapioca::StageMapping::node),
+                                     setup.settings);
 }
 
 std::unique_ptr<Method> make_limit(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)

@@ -39,6 +39,11 @@ module tapioca
     integer, parameter, public :: TAPIOCA_ERR_UNSUPPORTED = 11
     integer, parameter, public :: TAPIOCA_ERR_INTERNAL = 99
 
+    ! The version of this module; tapioca_get_version tells that of the library.
+    integer, parameter, public :: TAPIOCA_VERSION_MAJOR = 0
+    integer, parameter, public :: TAPIOCA_VERSION_MINOR = 1
+    integer, parameter, public :: TAPIOCA_VERSION_PATCH = 0
+
     integer, parameter, public :: TAPIOCA_MODE_CREATE = 0
     integer, parameter, public :: TAPIOCA_MODE_UPDATE = 1
     integer, parameter, public :: TAPIOCA_MODE_READ = 2
@@ -72,7 +77,7 @@ module tapioca
         character(len=:), allocatable :: text
     end type
 
-    public :: tapioca_error_text, tapioca_last_error, tapioca_last_failure
+    public :: tapioca_error_text, tapioca_last_error, tapioca_last_failure, tapioca_get_version
     public :: tapioca_open, tapioca_flush, tapioca_sync, tapioca_size, tapioca_close, tapioca_release
     public :: tapioca_init, tapioca_write, tapioca_read, tapioca_start, tapioca_progress, tapioca_wait
     public :: tapioca_finalize, tapioca_step_of
@@ -457,6 +462,12 @@ contains
         failure%sys_errno = last%sys_errno
         failure%path = from_c(last%path)
         failure%text = from_c(last%text)
+    end subroutine
+
+    subroutine tapioca_get_version(major, minor, patch, ierror)
+        integer, intent(out) :: major, minor, patch
+        integer, intent(out), optional :: ierror
+        call deliver(c_get_version(major, minor, patch), ierror)
     end subroutine
 
     ! Hands on a code, or ends the program where nobody asked for it.

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <tapioca/version.h>
+
 #include "core/units.hpp"
 #include "launch.hpp"
 #include "verb.hpp"
@@ -41,7 +43,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::string_view 
 
 std::string usage()
 {
-    std::string text = "tapioca " TAPIOCA_VERSION ": collective parallel I/O\n\n";
+    std::string text = "tapioca " TAPIOCA_VERSION_STRING ": collective parallel I/O\n\n";
     std::string examples;
     for (auto const* const verb : verbs()) {
         for (auto const& [arguments, about] : verb->uses()) {
@@ -72,7 +74,7 @@ int command(Words const& words)
         return words.empty() ? 2 : 0;
     }
     if (words[0] == "--version") {
-        fmt::print("tapioca {} for {}\n", TAPIOCA_VERSION, mpi_name());
+        fmt::print("tapioca {} for {}\n", TAPIOCA_VERSION_STRING, mpi_name());
         return 0;
     }
     for (auto const* const verb : verbs())

@@ -46,7 +46,7 @@ std::string tiers_text(Facts const& facts)
                         mark(t.write_bandwidth, rate(t.write_bandwidth.value)),
                         mark(t.read_bandwidth, rate(t.read_bandwidth.value)),
                         mark(t.capacity_bytes, t.capacity_bytes.value > 0 ? bytes(t.capacity_bytes.value) : "unknown"),
-                        std::string(name(t.persistency)), shown_place(t)});
+                        std::string(tapioca::core::name(t.persistency)), shown_place(t)});
     std::vector<std::string> legend;
     legend.reserve(origins.size());
     for (auto const origin : origins) legend.push_back(fmt::format("{} {}", name(origin)[0], name(origin)));
@@ -120,7 +120,7 @@ Json json_of(TierTraits const& tier)
             {"write_bandwidth", json_of(tier.write_bandwidth)},
             {"read_bandwidth", json_of(tier.read_bandwidth)},
             {"capacity_bytes", json_of(tier.capacity_bytes)},
-            {"persistency", name(tier.persistency)}};
+            {"persistency", tapioca::core::name(tier.persistency)}};
 }
 
 Json json_of(Machine const& machine)

@@ -11,9 +11,9 @@ namespace tools {
 namespace core = tapioca::core;
 namespace stage = tapioca::stage;
 
-char const* name_of(stage::LogMapping mapping)
+char const* name_of(tapioca::StageMapping mapping)
 {
-    return mapping == stage::LogMapping::node ? "node" : "process";
+    return mapping == tapioca::StageMapping::node ? "node" : "process";
 }
 
 Json to_json(LogFacts const& facts)

@@ -17,7 +17,7 @@ struct LogFacts {
     std::string target;
     std::string host;
     std::uint32_t ranks = 0;  ///< of the job
-    tapioca::stage::LogMapping mapping = {};
+    tapioca::StageMapping mapping = {};
     std::uint64_t generation = 0;
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;    ///< of the requests' data

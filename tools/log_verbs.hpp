@@ -28,7 +28,7 @@ int fail_log(std::string const& verb, std::string const& what, int status = 2);
 /// Nothing, or the exit status with which to end.
 std::optional<int> parse_log(CLI::App& app, std::string const& verb, Words const& words);
 
-char const* name_of(tapioca::stage::LogMapping mapping);
+char const* name_of(tapioca::StageMapping mapping);
 Json to_json(LogFacts const& facts);
 /// One row for each log.
 std::string to_table(std::vector<LogFacts> const& all);

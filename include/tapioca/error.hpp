@@ -1,6 +1,8 @@
 // What goes wrong, as the user sees it: one exception type, the same on every rank.
 #pragma once
 
+#include <tapioca/cxx20.hpp>
+
 #include <stdexcept>
 #include <string>
 

@@ -1,6 +1,8 @@
 // Pattern: what one rank will write or read, variable by variable. Local values, no communication.
 #pragma once
 
+#include <tapioca/cxx20.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,10 +12,6 @@
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#if __cplusplus < 202002L
-#error "TAPIOCA's C++ interface needs C++20: compile with -std=c++20, or use <tapioca/tapioca.h>"
-#endif
 
 #pragma GCC visibility push(default)
 

@@ -7,6 +7,8 @@
 // No MPI, nothing is changed, nobody waits for the reader. Sees the logs of the host that it runs on.
 #pragma once
 
+#include <tapioca/cxx20.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,7 +48,10 @@ struct StagedRequest {
     std::uint64_t bytes = 0;  ///< of its data
     bool in_target = false;   ///< the bytes went to the target as well, at once
 
-    std::shared_ptr<stage::Found const> found;  ///< for the reader
+private:
+    friend class StageReader;
+    friend class stage::Reading;
+    std::shared_ptr<stage::Found const> found_;
 };
 
 /// `length` bytes of the file from `offset` on, which are those of the request's data from `position` on.

@@ -25,6 +25,9 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include <tapioca/built_for.h>
+#include <tapioca/version.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -90,6 +93,10 @@ char const* TAPIOCA_Error_text(int code);
 /* TAPIOCA_Failure's text. Local. */
 char const* TAPIOCA_Last_error(void);
 int TAPIOCA_Last_failure(TAPIOCA_Failure* failure);
+
+/* The version of the library that the program runs with; TAPIOCA_VERSION_MAJOR and the like are that of the headers.
+ * Pointers may be null. Local; also before MPI_Init. */
+int TAPIOCA_Get_version(int* major, int* minor, int* patch);
 
 /* ---- files ---- */
 

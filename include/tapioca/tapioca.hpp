@@ -12,6 +12,8 @@
 // calls are collective, when buffers may be reused, and what is durable.
 #pragma once
 
+#include <tapioca/cxx20.hpp>
+
 #include <mpi.h>
 
 #include <concepts>
@@ -23,10 +25,12 @@
 #include <span>
 #include <string>
 
+#include <tapioca/built_for.h>
 #include <tapioca/error.hpp>
 #include <tapioca/options.hpp>
 #include <tapioca/pattern.hpp>
 #include <tapioca/section.hpp>
+#include <tapioca/version.hpp>
 
 #pragma GCC visibility push(default)
 

@@ -1,13 +1,13 @@
-// How long the content of a tier lasts. Tiers have a persistency, and settings, which do not know tiers, name one.
+// The names of Persistency. Tiers have a persistency, and settings, which do not know tiers, name one.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <string_view>
 
-namespace tapioca::core {
+#include <tapioca/options.hpp>
 
-enum class Persistency { none, job, permanent };
+namespace tapioca::core {
 
 /// The names in settings and platform files, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 3> persistency_names = {"none", "job", "permanent"};

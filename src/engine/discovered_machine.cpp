@@ -71,7 +71,7 @@ Node unpack(std::string const& text)
         tier.name = next();
         tier.kind = next();
         tier.place = next();
-        tier.persistency = static_cast<machine::Persistency>(std::atoi(next().c_str()));
+        tier.persistency = static_cast<Persistency>(std::atoi(next().c_str()));
         tier.latency_s = figure();
         tier.write_bandwidth = figure();
         tier.read_bandwidth = figure();
@@ -150,16 +150,18 @@ core::Result<machine::PlatformText> spread(comm::Team const& team, std::string c
 
 /// On all ranks: what the first rank of each node finds there, or the failure of one of them. Collective.
 core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine::Machine const& machine,
-                                                std::string const& wish)
+                                                DiscoverySettings const& wish)
 {
     std::string mine;
     if (team.node_rank() == 0) {
-        auto node = look_here(machine.tiers, wish);
+        auto node = look_here(machine.tiers, wish.tier);
         if (node) {
             if (team.rank() == 0 && team.ranks_per_node() == 0 && !machine.topology)
                 node->slurm_topology = slurm_topology();
             mine = found_here + pack(*node);
         } else {
+            if (!wish.tier_as_given.empty())
+                node.error().text = fmt::format("{}: {}", wish.tier_as_given, node.error().text);
             auto const failure = core::pack(node.error());
             mine = failed_here + std::string(reinterpret_cast<char const*>(failure.data()), failure.size());
         }
@@ -245,7 +247,7 @@ core::Result<DiscoveredMachine> look_around(comm::Team const& team, DiscoverySet
         if (!parsed) return tl::unexpected(parsed.error());
         machine = std::move(*parsed);
     }
-    auto nodes = look_everywhere(team, machine, wish.tier);
+    auto nodes = look_everywhere(team, machine, wish);
     if (!nodes) return tl::unexpected(nodes.error());
     auto where = locate(team, *nodes, machine);
     if (!where) return tl::unexpected(where.error());

@@ -30,9 +30,10 @@ struct DiscoveredMachine {
 
 /// Settings that determine what is looked for.
 struct DiscoverySettings {
-    std::string platform;  ///< a platform file or the name of one; empty: none
-    std::string tier;      ///< a tier that must exist; empty: none
-    bool operator==(DiscoverySettings const&) const = default;
+    std::string platform;            ///< a platform file or the name of one; empty: none
+    std::string tier;                ///< a tier that must exist; empty: none
+    std::string tier_as_given = {};  ///< how the user asked for that tier, for messages
+    bool operator==(DiscoverySettings const& other) const { return platform == other.platform && tier == other.tier; }
 };
 
 /// Finds out about the machine. Collective over the team. The first rank of each node looks; rank 0 reads the platform

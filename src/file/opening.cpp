@@ -19,7 +19,8 @@ namespace {
 
 engine::DiscoverySettings wish_of(settings::Settings const& settings)
 {
-    return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or("")};
+    return {settings.options.platform.value_or(""), settings.options.aggrtier.value_or(""),
+            settings.as_given("aggrtier")};
 }
 
 /// On rank 0: sets the settings, including those of the platform file.
@@ -44,8 +45,11 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
     if (file.around) {
         defaults = file.around->machine->settings;
     } else {
-        auto const text = machine::read_platform(*platform);
-        if (!text) return tl::unexpected(text.error());
+        auto text = machine::read_platform(*platform);
+        if (!text) {
+            text.error().text = fmt::format("{}: {}", file.settings.as_given("platform"), text.error().text);
+            return tl::unexpected(text.error());
+        }
         auto const machine = machine::parse_platform(text->text, text->path);
         if (!machine) return tl::unexpected(machine.error());
         defaults = machine->settings;

@@ -24,7 +24,7 @@ using FoundTier = core::Result<std::unique_ptr<machine::Tier>>;
 /// What rank 0 decides for all logs of a file. The target's path follows in the message.
 struct Common {
     stage::OpeningId identity;
-    stage::LogMapping mapping;
+    StageMapping mapping;
     std::uint64_t device;
     std::uint64_t inode;
 };
@@ -35,9 +35,9 @@ FoundTier find_tier(file::OpenFile const& file)
     std::vector<machine::TierTraits> here;
     for (auto const& tier : file.around->tiers)
         if (tier.traits) here.push_back(*tier.traits);
-    auto const traits = machine::choose_tier(*file.settings.options.stage, here);
-    if (!traits) return tl::unexpected(traits.error());
-    return machine::make_tier(*traits);
+    auto tier = machine::choose_tier(*file.settings.options.stage, here).and_then(machine::make_tier);
+    if (!tier) tier.error().text = fmt::format("{}: {}", file.settings.as_given("stage"), tier.error().text);
+    return tier;
 }
 
 /// Whether many machines share the directory's file system, whose servers do not cope well with many files.
@@ -49,19 +49,15 @@ bool is_shared(std::string const& directory)
     return storage && storage->remote;
 }
 
-stage::LogMapping mapping_of(file::OpenFile const& file, std::string const& directory)
+StageMapping mapping_of(file::OpenFile const& file, std::string const& directory)
 {
-    auto const& wish = file.settings.options.stage_mapping;
-    bool const by_node = wish ? *wish == "node" : is_shared(directory);
-    return by_node ? stage::LogMapping::node : stage::LogMapping::process;
+    if (auto const wish = file.settings.options.stage_mapping) return *wish;
+    return is_shared(directory) ? StageMapping::node : StageMapping::process;
 }
 
-stage::Durable durable_of(file::OpenFile const& file)
+StageSync sync_of(file::OpenFile const& file)
 {
-    auto const wish = file.settings.options.stage_sync.value_or("sync");
-    return wish == "write"        ? stage::Durable::write
-           : wish == "collective" ? stage::Durable::collective
-                                  : stage::Durable::sync;
+    return file.settings.options.stage_sync.value_or(StageSync::sync);
 }
 
 /// Half of the free space of a memory tier is left to the program.
@@ -95,7 +91,7 @@ core::Result<stage::LogWriter> make_log(file::OpenFile const& file, FoundTier co
                                         std::string const& target)
 {
     auto const& team = file.session->team();
-    bool const shared = common.mapping == stage::LogMapping::node;
+    bool const shared = common.mapping == StageMapping::node;
     core::Result<stage::LogWriter> writer = core::fail(Errc::io, "another rank's log");
     stage::LogPlace place;
     core::Status status;
@@ -155,7 +151,7 @@ core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& c
     if (empties && ::geteuid() == ::getuid() && ::access(beside.c_str(), W_OK | X_OK) != 0)
         return core::fail_errno(errno, "making a marker in " + beside);
     if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
-    bool const lasting = durable_of(file) != stage::Durable::sync;
+    bool const lasting = sync_of(file) != StageSync::sync;
     // The logs belong to the file as it is after it may have been emptied, and not to its earlier content.
     if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
     auto const facts = stage::facts_of(target::descriptor(*file.target()));
@@ -180,7 +176,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundT
         struct stat found = {};
         ::fstat(target::descriptor(*file.target()), &found);
         Common const common{stage::new_identity(),
-                            tier ? mapping_of(file, (*tier)->directory()) : stage::LogMapping::process, found.st_dev,
+                            tier ? mapping_of(file, (*tier)->directory()) : StageMapping::process, found.st_dev,
                             found.st_ino};
         told.assign(reinterpret_cast<char const*>(&common), sizeof common);
         told += stage::resolved(file.place);
@@ -235,8 +231,8 @@ std::unique_ptr<Staging> Staging::open(file::OpenFile& file, report::Account& ac
     }
     writer->limit(limit_of(file, (*tier)->traits()));
     stage::Stage stage(std::move(*writer), stage::overflow_place(target, static_cast<std::uint32_t>(team.rank())),
-                       durable_of(file));
-    stage.writer().note_changes(clock_ahead_ns(file, *marker), durable_of(file) != stage::Durable::sync);
+                       sync_of(file));
+    stage.writer().note_changes(clock_ahead_ns(file, *marker), sync_of(file) != StageSync::sync);
     std::unique_ptr<Staging> staging(new Staging(file, account, std::move(stage), (*tier)->traits().name, target));
     staging->settle(std::move(*marker));
     staging->creating_ = watch.seconds();
@@ -266,8 +262,7 @@ std::vector<stage::LogPlace> Staging::logs_of_node() const
     auto const& team = file_.session->team();
     std::vector<stage::LogPlace> logs;
     for (auto const rank : team.nodes()[static_cast<std::size_t>(team.my_node())])
-        logs.push_back(
-            {place.directory, stage::log_name(stage::LogMapping::process, static_cast<std::uint32_t>(rank))});
+        logs.push_back({place.directory, stage::log_name(StageMapping::process, static_cast<std::uint32_t>(rank))});
     return logs;
 }
 

@@ -75,7 +75,7 @@ core::Status Staging::commit(bool durable)
 {
     auto& session = *file_.session;
     auto const& team = session.team();
-    bool const lasting = durable || stage_.durable() != stage::Durable::sync;
+    bool const lasting = durable || stage_.stage_sync() != StageSync::sync;
     bool const syncs = lasting || !file_.storage.coherent;  // otherwise the file would change after its state was noted
     core::Status status;
     if (syncs && team.node_rank() == 0) {
@@ -236,7 +236,7 @@ core::Status Staging::close()
     bool const first = session.team().rank() == 0;
     status = session.agreement().agree(first ? stage::remove_marker(target_) : core::Status());
     if (!status) return status;
-    if (first && stage_.durable() != stage::Durable::sync) status = stage::keep_marker_away(target_);
+    if (first && stage_.stage_sync() != StageSync::sync) status = stage::keep_marker_away(target_);
     core::keep_first(status, stage_.remove(first_user));
     status = session.agreement().agree(status);
     stage::remove_directory(stage_.writer().place().directory);

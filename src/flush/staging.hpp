@@ -58,7 +58,7 @@ private:
     Staging(file::OpenFile& file, report::Account& account, stage::Stage stage, std::string tier, std::string target);
     void settle(core::Descriptor marker);
     /// Whether the node's ranks share a log.
-    [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == stage::LogMapping::node; }
+    [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == StageMapping::node; }
     core::Status flush(bool durable, bool closing);
     core::Status commit(bool durable);
     core::Status empty();

@@ -91,7 +91,7 @@ core::Status Staging::write_through(stage::Stage::Write const& write, bool besid
         stage::Lock const lock(draining_ || beside_others ? stage_.writer().place().directory : std::string());
         return stage_.write_through(write, [&] { return write_to_target(write); });
     }();
-    if (status && stage_.durable() == stage::Durable::write) status = file_.target()->sync();
+    if (status && stage_.stage_sync() == StageSync::write) status = file_.target()->sync();
     if (write.collective) core::keep_first(failed_, status);
     return status;
 }
@@ -106,8 +106,7 @@ core::Status Staging::hand_over(stage::Stage::PastTheLog next, bool durable)
     // overwrite what another rank writes now.
     stage::Lock const lock(stage_.writer().place().directory);
     target::RangeLock const range(*target, stage_.begin(), stage_.end());
-    bool const lasting =
-        durable || (next == stage::Stage::PastTheLog::write && stage_.durable() != stage::Durable::sync);
+    bool const lasting = durable || (next == stage::Stage::PastTheLog::write && stage_.stage_sync() != StageSync::sync);
     auto const status = stage_.hand_over(*target, next, lasting);
     warn_if_full();
     return status;

@@ -55,7 +55,7 @@ int even(int limit, int servers)
     return limit;
 }
 
-AggregatorCount by_servers(Job const& job, int per_server, bool asked)
+ChosenCount by_servers(Job const& job, int per_server, bool asked)
 {
     auto const servers = job.storage.stripe_count;
     auto const useful = static_cast<int>(std::min<std::int64_t>(std::int64_t{servers} * per_server, at_most(job)));
@@ -97,7 +97,7 @@ std::set<int> ladder(Job const& job, bool reading)
 }
 
 /// The least number whose predicted time is near the best, since each aggregator takes memory and messages.
-AggregatorCount by_prediction_across(Job const& job, bool reading)
+ChosenCount by_prediction_across(Job const& job, bool reading)
 {
     constexpr double near = 1.05;
     std::vector<std::pair<int, double>> tried;
@@ -117,7 +117,7 @@ AggregatorCount by_prediction_across(Job const& job, bool reading)
 }
 
 /// The number that is predicted to be the fastest; among equals, the least.
-AggregatorCount by_prediction(Job const& job)
+ChosenCount by_prediction(Job const& job)
 {
     auto const all = numbers(job, job.storage.write_streams);
     auto const seconds = [&](int count) { return aggregated_write_seconds(job, count); };
@@ -125,7 +125,7 @@ AggregatorCount by_prediction(Job const& job)
 }
 
 /// By the target, the number of nodes and their cores.
-AggregatorCount by_model(Job const& job, bool reading)
+ChosenCount by_model(Job const& job, bool reading)
 {
     auto const& storage = job.storage;
     bool const by_ost = job.options.aggr_per_ost && storage.stripe_count > 0;
@@ -142,7 +142,7 @@ AggregatorCount by_model(Job const& job, bool reading)
     bool const one = storage.reserve == machine::Reserve::populate && !job.pattern.dense();
     auto const by_cores = one ? 1 : std::min(storage.write_streams, cores_for_writing(job));
     auto const streams = std::min(by_cores, job.ranks) < 3 ? 1 : by_cores;
-    AggregatorCount number{std::min(on_all_nodes(job, streams), at_most(job)), ""};
+    ChosenCount number{std::min(on_all_nodes(job, streams), at_most(job)), ""};
     if (storage.remote && storage.write_streams > 1 && storage.write_streams < number.count)
         number = {storage.write_streams,
                   fmt::format("{} aggregators: the file system takes no more at a time", storage.write_streams)};
@@ -157,7 +157,7 @@ AggregatorCount by_model(Job const& job, bool reading)
 
 /// The least power of two with which each aggregator's share fits into its memory, as long as the share is more than a
 /// block.
-AggregatorCount by_poster(Job const& job, std::uint64_t round)
+ChosenCount by_poster(Job const& job, std::uint64_t round)
 {
     auto memory = core::multiply(static_cast<std::uint64_t>(buffers(job)), job.options.buffersize.value_or(round));
     if (job.options.memory) memory = std::min(memory, *job.options.memory);
@@ -185,7 +185,7 @@ int blocks_of(Job const& job)
 }
 
 /// The papers' rules: two for each server and 512 nodes, 16 for each Pset.
-AggregatorCount by_paper(Job const& job, bool reading)
+ChosenCount by_paper(Job const& job, bool reading)
 {
     auto const sets = core::divide_up(job.nodes, nodes_per_set);
     auto const per_server = job.options.aggr_per_ost.value_or(writers_per_server);
@@ -205,7 +205,7 @@ AggregatorCount by_paper(Job const& job, bool reading)
     return {count, fmt::format("{} aggregators by the papers' rule: {}", count, rule)};
 }
 
-AggregatorCount as_asked(Job const& job, int asked)
+ChosenCount as_asked(Job const& job, int asked)
 {
     if (asked <= at_most(job)) return {asked, ""};
     return {at_most(job),
@@ -234,24 +234,26 @@ std::uint64_t full_read_round(Job const& job)
 
 namespace {
 
-AggregatorCount number_of(Job const& job, int asked, bool reading)
+ChosenCount number_of(Job const& job, AggregatorCount asked, bool reading)
 {
-    if (asked == nbaggr_poster) return by_poster(job, reading ? full_read_round(job) : full_write_round(job, false));
-    if (asked == nbaggr_paper) return by_paper(job, reading);
-    return asked == nbaggr_auto ? by_model(job, reading) : as_asked(job, asked);
+    if (asked == AggregatorCount::poster)
+        return by_poster(job, reading ? full_read_round(job) : full_write_round(job, false));
+    if (asked == AggregatorCount::paper) return by_paper(job, reading);
+    auto const number = asked.number();
+    return number ? as_asked(job, *number) : by_model(job, reading);
 }
 
 }  // namespace
 
-AggregatorCount writers(Job const& job)
+ChosenCount writers(Job const& job)
 {
-    return number_of(job, job.options.nbaggr.value_or(nbaggr_auto), false);
+    return number_of(job, job.options.nbaggr.value_or(AggregatorCount::automatic), false);
 }
 
-AggregatorCount readers(Job const& job)
+ChosenCount readers(Job const& job)
 {
-    auto const asked = job.options.nbaggr_read.value_or(job.options.nbaggr.value_or(nbaggr_auto));
-    if (asked != nbaggr_auto || job.nodes > 1) return number_of(job, asked, true);
+    auto const asked = job.options.nbaggr_read.value_or(job.options.nbaggr.value_or(AggregatorCount::automatic));
+    if (asked != AggregatorCount::automatic || job.nodes > 1) return number_of(job, asked, true);
     if (job.options.aggr_per_ost && job.storage.stripe_count > 0)
         return by_servers(job, *job.options.aggr_per_ost, true);
     return {std::min(job.storage.read_streams, at_most(job)), ""};

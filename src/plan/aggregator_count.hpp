@@ -9,16 +9,17 @@
 
 namespace tapioca::plan {
 
-struct AggregatorCount {
+/// How many aggregators there will be.
+struct ChosenCount {
     int count = 1;
     std::string why;  ///< a note for users; may be empty
 };
 
 /// The number of aggregators for writing; each has a partition.
-AggregatorCount writers(Job const& job);
+ChosenCount writers(Job const& job);
 /// The number of aggregators for reading. On one node they share a ring of buffers; on several nodes each has a
 /// partition.
-AggregatorCount readers(Job const& job);
+ChosenCount readers(Job const& job);
 
 /// Rounds are not made smaller than this without need. If the model chooses the number of partitions, a partition has
 /// at least this many bytes.

@@ -270,7 +270,7 @@ core::Result<std::vector<AggregatorPlace>> assign(Election const& election, Bids
         return core::fail(Errc::setting,
                           fmt::format("{} as long as TAPIOCA_PERSISTENCY={} asks for: ask for less, or describe a tier "
                                       "that does in the platform file",
-                                      who, name(election.persistency)));
+                                      who, core::name(election.persistency)));
     }
     if (fit < wanted)
         return core::fail(

@@ -179,7 +179,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
                                                          fmt::join(names_of(job.machine->tiers), ", ")));
     }
     election.remote_storage = job.storage.remote;
-    if (auto const& wish = job.options.persistency) election.persistency = machine::persistency_named(*wish).value();
+    if (auto const& wish = job.options.persistency) election.persistency = *wish;
     election.model = model_of(job);
     election.strategy = &strategy_of(job);
     for (auto const& ranks : nodes) election.aggregator_places.push_back(static_cast<int>(ranks.size()));
@@ -207,7 +207,7 @@ core::Result<Election> election_of(Job const& job, Route const& route, Nodes con
         partition.rounds = std::max(1.0, partition.bytes / static_cast<double>(route.round_bytes));
         most = std::max(most, partition.bytes);
     }
-    if (election.persistency != machine::Persistency::none)
+    if (election.persistency != Persistency::none)
         election.needed_bytes = std::max(election.needed_bytes, static_cast<std::uint64_t>(most));
     return election;
 }

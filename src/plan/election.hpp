@@ -33,7 +33,7 @@ struct Election {
     std::vector<Weight> weights;  ///< the job's nodes' data in the partitions, ascending by first partition
     std::uint64_t needed_bytes =
         0;  ///< of an aggregator: its buffers or, with persistency, the most data that is sent to it
-    machine::Persistency persistency = machine::Persistency::none;
+    Persistency persistency = Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier that was asked for; then only the node is chosen
     bool remote_storage = false;        ///< data also crosses the node's link on its way to the file
     Model model = Model::pipelined;

@@ -286,7 +286,7 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
                    pieces_fill_stripes(job));
     write.ranks = spread(write.aggregators, job.ranks);
     if (write.way == Way::aggregated) write.cuts = balanced_cuts(job, write.aggregators, histogram);
-    drop_empty(job, write, job.options.nbaggr.value_or(nbaggr_auto) != nbaggr_auto);
+    drop_empty(job, write, job.options.nbaggr.value_or(AggregatorCount::automatic) != AggregatorCount::automatic);
     note(write, writing.why);
     note(write, job.storage.note);
     bound_buffers(job, write);
@@ -310,7 +310,9 @@ core::Result<Plan> make(Job job, std::vector<std::uint64_t> const& histogram)
     if (read.way == Way::aggregated)
         read.cuts = job.nodes > 1 ? balanced_cuts(job, read.aggregators, histogram)
                                   : std::vector<std::int64_t>{job.pattern.begin, job.pattern.end};
-    drop_empty(job, read, job.options.nbaggr_read || job.options.nbaggr.value_or(nbaggr_auto) != nbaggr_auto);
+    drop_empty(job, read,
+               job.options.nbaggr_read ||
+                   job.options.nbaggr.value_or(AggregatorCount::automatic) != AggregatorCount::automatic);
     note(read, reading.why);
     if (job.nodes > 1) bound_buffers(job, read);
     keep_room(job, read);

@@ -57,8 +57,8 @@ std::vector<Alternative> alternatives(Job const& job, Route const& route, bool r
 {
     auto const& options = job.options;
     auto const wish = options.direct.value_or(Direct::automatic);
-    auto const asked = reading ? options.nbaggr_read.value_or(options.nbaggr.value_or(nbaggr_auto))
-                               : options.nbaggr.value_or(nbaggr_auto);
+    auto const asked = reading ? options.nbaggr_read.value_or(options.nbaggr.value_or(AggregatorCount::automatic))
+                               : options.nbaggr.value_or(AggregatorCount::automatic);
     std::vector<Alternative> result;
     auto const direct = [&] {
         if (job.nodes > 1) return predict_direct(job, direct_flow(job, {}), reading).total();
@@ -69,7 +69,7 @@ std::vector<Alternative> alternatives(Job const& job, Route const& route, bool r
         return reading ? aggregated_read_seconds(job, count) : aggregated_write_seconds(job, count);
     };
     auto const streams = reading ? job.storage.read_streams : job.storage.write_streams;
-    if (wish != Direct::always && asked == nbaggr_auto && job.nodes == 1)
+    if (wish != Direct::always && asked == AggregatorCount::automatic && job.nodes == 1)
         for (int const count : numbers(job, streams)) result.push_back({count, seconds(count)});
     add_buffer_sizes(job, route, result);
     std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.seconds < b.seconds; });

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tapioca/version.h>
+
 #include "core/descriptor.hpp"
 #include "core/interrupt.hpp"
 #include "target/file_identity.hpp"
@@ -156,7 +158,7 @@ core::Result<Known> create(std::string const& path, std::string const& account, 
     if (!made.file) return core::fail_errno(errno, "writing " + temporary);
     lock(made.file, LockedByte::life, F_RDLCK, false);
     auto const text = fmt::format("{{\n  \"tapioca\": \"{}\",\n  \"process\": \"{}\",\n  \"files\": [\n{}{}",
-                                  TAPIOCA_VERSION, process_identity(), indented(account), tail);
+                                  TAPIOCA_VERSION_STRING, process_identity(), indented(account), tail);
     auto status = core::write_all(made.file.get(), 0, std::as_bytes(std::span(text)), "the report");
     if (!status) status = core::fail_errno(status.error().sys_errno, "writing " + temporary);
     struct stat found = {};

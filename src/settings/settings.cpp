@@ -19,6 +19,10 @@ namespace {
 /// Names that belong to sites' module files.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 
+constexpr std::string_view hint_prefix = "tapioca_";
+constexpr std::string_view variable_prefix = "TAPIOCA_";
+constexpr char const* in_code = "Options::";
+
 /// Names and values may hold anything, a message is one line.
 tl::unexpected<core::Failure> refused(std::string text)
 {
@@ -106,12 +110,24 @@ std::vector<Settings::Line> Settings::lines() const
     return result;
 }
 
+std::string Settings::as_given(std::string_view name) const
+{
+    for (auto const& line : lines()) {
+        if (line.name != name) continue;
+        if (line.origin == "environment") return fmt::format("{}{}={}", variable_prefix, upper(name), line.value);
+        if (line.origin == "hint") return fmt::format("{}{}={}", hint_prefix, name, line.value);
+        if (line.origin == "code") return fmt::format("{}{}={}", in_code, name, line.value);
+        return fmt::format("{}={} ({})", name, line.value, line.origin);
+    }
+    return std::string(name);
+}
+
 core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs const& environment)
 {
     Settings settings;
     Settings given{code, {}};
     for (auto const& line : given.lines())  // through the same checks as text
-        if (auto status = set(settings, line.name, "option " + line.name, line.value, "code"); !status)
+        if (auto status = set(settings, line.name, in_code + line.name, line.value, "code"); !status)
             return tl::unexpected(status.error());
 
     for (auto const& row : table())
@@ -119,16 +135,14 @@ core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs co
             if (!row.standard_hint.empty() && key == row.standard_hint)
                 if (auto status = set(settings, row.name, key, value, "hint"); !status)
                     return tl::unexpected(status.error());
-    constexpr std::string_view hint_prefix = "tapioca_";
     for (auto const& [key, value] : hints)
         if (key.starts_with(hint_prefix))
             if (auto status = set(settings, key.substr(hint_prefix.size()), key, value, "hint"); !status)
                 return tl::unexpected(status.error());
 
-    constexpr std::string_view prefix = "TAPIOCA_";
     for (auto const& [key, value] : environment) {
-        if (!key.starts_with(prefix)) continue;
-        auto const name = lower(key.substr(prefix.size()));
+        if (!key.starts_with(variable_prefix)) continue;
+        auto const name = lower(key.substr(variable_prefix.size()));
         if (std::find(of_sites.begin(), of_sites.end(), name) != of_sites.end()) continue;
         if (auto status = set(settings, name, key, value, "environment"); !status)
             return tl::unexpected(status.error());

@@ -25,6 +25,8 @@ struct Settings {
         std::string name, value, origin;
     };
     [[nodiscard]] std::vector<Line> lines() const;
+    /// A setting that is set, as the user wrote it: `Options::stage=tape`, `tapioca_stage=tape`, `TAPIOCA_STAGE=tape`.
+    [[nodiscard]] std::string as_given(std::string_view name) const;
 };
 
 /// TAPIOCA_TIMEOUT where nothing is set: long enough for a rank that is merely late, and short of a lost day.

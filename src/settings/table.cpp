@@ -85,26 +85,32 @@ constexpr Row whole(View name, View meaning, View otherwise, int least, int most
             least, most};
 }
 
-constexpr std::array<std::pair<View, int>, 3> number_words = {
-    {{"auto", nbaggr_auto}, {"poster", nbaggr_poster}, {"paper", nbaggr_paper}}};
+constexpr std::array<std::pair<View, AggregatorCount>, 3> count_words = {
+    {{"auto", AggregatorCount::automatic}, {"poster", AggregatorCount::poster}, {"paper", AggregatorCount::paper}}};
 
 template <auto member>
 bool parse_aggregators(Row const&, Options& options, std::string const& text)
 {
-    auto value = number<int>(text);
-    if (value && (*value < 1 || *value > 65536)) return false;
-    for (auto const& [word, meant] : number_words)
-        if (lower(text) == word) value = meant;
-    if (value) options.*member = value;
-    return value.has_value();
+    auto const value = number<int>(text);
+    if (value && *value >= 1 && *value <= 65536) {
+        options.*member = *value;
+        return true;
+    }
+    for (auto const& [word, meant] : count_words)
+        if (lower(text) == word) {
+            options.*member = meant;
+            return true;
+        }
+    return false;
 }
 
 template <auto member>
 Text show_aggregators(Options const& options)
 {
-    for (auto const& [word, meant] : number_words)
-        if (options.*member == meant) return Text(word);
-    return show_number<member>(options);
+    auto const& value = options.*member;
+    for (auto const& [word, meant] : count_words)
+        if (value == meant) return Text(word);
+    return value ? Text(std::to_string(value->number().value_or(0))) : Text();
 }
 
 /// A number of aggregators, or one of the words for it.
@@ -155,12 +161,38 @@ constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 5
     return {name, meaning, otherwise, parse_word<member>, show_text<member>, {}, 0, 0, words};
 }
 
-/// Those of an enumeration that is not the settings' own.
-constexpr std::array<View, 5> words(std::span<View const> names)
-{
+constexpr std::array<View, 5> direct_words = {"auto", "never", "always"};
+constexpr std::array<View, 5> stage_mapping_words = {"process", "node"};
+constexpr std::array<View, 5> stage_sync_words = {"write", "collective", "sync"};
+constexpr auto persistency_words = [] {
     std::array<View, 5> result;
-    std::copy(names.begin(), names.end(), result.begin());
+    std::copy(core::persistency_names.begin(), core::persistency_names.end(), result.begin());
     return result;
+}();
+
+template <auto member>
+bool parse_value(Row const& row, Options& options, std::string const& text)
+{
+    auto const word = row.find_word(text);
+    if (word.empty()) return false;
+    using Value = std::remove_reference_t<decltype(*(options.*member))>;
+    options.*member = static_cast<Value>(std::find(row.words.begin(), row.words.end(), word) - row.words.begin());
+    return true;
+}
+
+template <auto member, auto const& words>
+Text show_value(Options const& options)
+{
+    if (!(options.*member)) return {};
+    auto const number = static_cast<std::size_t>(*(options.*member));
+    return number < words.size() && !words[number].empty() ? Text(words[number]) : std::to_string(number);
+}
+
+/// A value of an enumeration, whose words are in its order.
+template <auto member, auto const& words>
+constexpr Row value_of(View name, View meaning, View otherwise)
+{
+    return {name, meaning, otherwise, parse_value<member>, show_value<member, words>, {}, 0, 0, words};
 }
 
 /// One of the words of somebody else's table.
@@ -202,22 +234,6 @@ constexpr Row tier(View name, View meaning, View otherwise)
             parse_tier<member>,
             show_text<member>,
             "the name of a tier, such as dram or ssd:/dir"};
-}
-
-constexpr std::array<View, 5> direct_words = {"auto", "never", "always"};
-
-bool parse_direct(Row const& row, Options& options, std::string const& text)
-{
-    auto const word = row.find_word(text);
-    if (word.empty()) return false;
-    auto const at = std::find(direct_words.begin(), direct_words.end(), word);
-    options.direct = static_cast<Direct>(at - direct_words.begin());
-    return true;
-}
-
-Text show_direct(Options const& options)
-{
-    return options.direct ? Text(direct_words[static_cast<std::size_t>(*options.direct)]) : Text();
 }
 
 /// Off, on or a rate.

@@ -103,13 +103,13 @@ std::vector<Sought> logs_in(Marker const& marker)
     std::vector<Sought> beside;
     for (std::size_t n = 0; n < marker.nodes.size(); ++n) {
         auto const& node = marker.nodes[n];
-        if (marker.mapping == LogMapping::node)
+        if (marker.mapping == StageMapping::node)
             logs.push_back({{node.directory, log_name(marker.mapping, static_cast<std::uint32_t>(n))},
                             node.host,
                             node.ranks,
                             false});
         for (auto const rank : node.ranks) {
-            if (marker.mapping == LogMapping::process)
+            if (marker.mapping == StageMapping::process)
                 logs.push_back({{node.directory, log_name(marker.mapping, rank)}, node.host, {rank}, false});
             auto const place = overflow_place(marker.target, rank);
             if (is_here(place) && !is_of_another(place, marker)) beside.push_back({place, node.host, {rank}, true});
@@ -160,7 +160,7 @@ bool clear_flushed(std::string const& target)
 
 core::Status check_belongs(Sought const& sought, Head const& head, Marker const& marker)
 {
-    auto const mapping = sought.beside ? LogMapping::process : marker.mapping;
+    auto const mapping = sought.beside ? StageMapping::process : marker.mapping;
     if (head.identity == marker.identity && head.ranks == marker.ranks && head.mapping == mapping &&
         head.rank == sought.ranks.front())
         return {};

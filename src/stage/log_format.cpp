@@ -162,7 +162,7 @@ core::Result<Head> read_head(std::span<std::byte const> file, char const* magic)
                                                          head.version, format_version));
     if (head.checksum != checksum_of(&head, offsetof(Head, checksum))) return bad("its head's checksum does not fit");
     if (head.bytes != head_bytes || head.meta_block != meta_block_bytes || head.data_block != data_block_bytes ||
-        head.ranks == 0 || head.ranks > INT32_MAX || head.rank >= head.ranks || head.mapping > LogMapping::node ||
+        head.ranks == 0 || head.ranks > INT32_MAX || head.rank >= head.ranks || head.mapping > StageMapping::node ||
         head.target[sizeof head.target - 1] != 0 || head.host[sizeof head.host - 1] != 0)
         return bad("its head has values that no program writes");
     return head;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tapioca/options.hpp>
+
 #include "core/result.hpp"
 #include "pattern/variable.hpp"
 #include "stage/checksum.hpp"
@@ -31,8 +33,6 @@ inline constexpr std::uint64_t data_block_bytes = 1024 * 1024;
 using OpeningId = std::array<std::byte, 16>;
 std::string to_hex(OpeningId const& identity);
 
-enum class LogMapping : std::uint32_t { process = 0, node = 1 };
-
 /// The first bytes of both files.
 struct Head {
     char magic[8];  ///< "TAPIMETA" or "TAPIDATA"
@@ -44,7 +44,7 @@ struct Head {
     std::uint32_t ranks;       ///< of the job
     std::uint32_t node;
     std::uint32_t rank;  ///< rank whose log this is; the lowest of the ranks that share it
-    LogMapping mapping;
+    StageMapping mapping;
     std::uint64_t meta_block;
     std::uint64_t data_block;
     std::uint64_t device;  ///< of the target, as the writer saw it

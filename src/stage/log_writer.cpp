@@ -179,12 +179,12 @@ core::Result<std::uint64_t> LogWriter::make_room_for_data(std::uint64_t bytes)
     if (data_at_ + bytes <= data_end_) return data_at_;
     // In a log of a single rank, the newly allocated part follows the remaining one, so the remaining bytes can be
     // used, too.
-    auto const left = head_.mapping == LogMapping::process ? data_end_ - data_at_ : 0;
+    auto const left = head_.mapping == StageMapping::process ? data_end_ - data_at_ : 0;
     constexpr auto unit = static_cast<std::int64_t>(data_block_bytes);
     auto const more = static_cast<std::uint64_t>(core::align_up(static_cast<std::int64_t>(bytes - left), unit));
     auto const begin = deal_data(more);
     if (!begin) return tl::unexpected(begin.error());
-    if (*begin != data_end_ || head_.mapping == LogMapping::node) data_at_ = *begin;
+    if (*begin != data_end_ || head_.mapping == StageMapping::node) data_at_ = *begin;
     data_end_ = *begin + more;
     return data_at_;
 }
@@ -203,7 +203,7 @@ core::Status LogWriter::open_window(std::uint64_t position, std::uint64_t end)
         return {};
     };
     // If several ranks write, touching the pages avoids the file's lock, which allocating with a call takes.
-    if (head_.mapping == LogMapping::node) {
+    if (head_.mapping == StageMapping::node) {
         if (::fallocate(data_.get(), 0, static_cast<off_t>(begin + length - 1), 1) == 0)
             if (auto status = map(); !status || window_.populate(true) == 0) return status;
         window_ = {};
@@ -216,7 +216,7 @@ core::Status LogWriter::open_window(std::uint64_t position, std::uint64_t end)
 
 core::Status LogWriter::store(std::uint64_t position, std::span<std::byte const> bytes)
 {
-    bool const in_window = head_.mapping == LogMapping::node || bytes.size() < small_bytes;
+    bool const in_window = head_.mapping == StageMapping::node || bytes.size() < small_bytes;
     if (!in_window) return write_all(data_.get(), position, bytes);
     auto const end = position + bytes.size();
     if (position < window_begin_ || end > window_begin_ + window_.bytes())

@@ -61,15 +61,15 @@ core::Status put_slot(Descriptor const& file, std::size_t number, Noted const& n
 
 }  // namespace
 
-std::string log_name(LogMapping mapping, std::uint32_t number)
+std::string log_name(StageMapping mapping, std::uint32_t number)
 {
-    return fmt::format("{}{}", mapping == LogMapping::process ? "rank" : "node", number);
+    return fmt::format("{}{}", mapping == StageMapping::process ? "rank" : "node", number);
 }
 
 std::vector<LogPlace> Marker::logs_of(NodeEntry const& node) const
 {
     std::vector<LogPlace> places;
-    if (mapping == LogMapping::node)
+    if (mapping == StageMapping::node)
         places.push_back({node.directory, log_name(mapping, static_cast<std::uint32_t>(&node - nodes.data()))});
     else
         for (auto const rank : node.ranks) places.push_back({node.directory, log_name(mapping, rank)});

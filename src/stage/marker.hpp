@@ -48,7 +48,7 @@ struct Marker {
     };
     OpeningId identity = {};
     std::uint32_t ranks = 0;
-    LogMapping mapping = LogMapping::process;
+    StageMapping mapping = StageMapping::process;
     std::string tier;
     std::string target;
     std::vector<NodeEntry> nodes;
@@ -106,6 +106,6 @@ LogPlace overflow_place(std::string const& target, std::uint32_t rank);
 LogPlace unfinished_place(LogPlace const& overflow);
 
 /// The name of the pair of files of a rank or, if a node's ranks share one, of the node.
-std::string log_name(LogMapping mapping, std::uint32_t number);
+std::string log_name(StageMapping mapping, std::uint32_t number);
 
 }  // namespace tapioca::stage

@@ -104,7 +104,7 @@ try {
     for (auto const& node : marker.nodes) (void)Json{marker.tier, node.host, node.directory}.dump();
     auto json = Json{{"identity", to_hex(marker.identity)},
                      {"ranks", marker.ranks},
-                     {"mapping", marker.mapping == LogMapping::node ? "node" : "process"},
+                     {"mapping", marker.mapping == StageMapping::node ? "node" : "process"},
                      {"tier", marker.tier},
                      {"target", marker.target},
                      {"nodes", Json::array()}};
@@ -130,7 +130,7 @@ try {
     marker.ranks = number_from(json.at("ranks"));
     auto const mapping = json.at("mapping").get<std::string>();
     if (mapping != "node" && mapping != "process") return core::fail(Errc::io, "bad mapping");
-    marker.mapping = mapping == "node" ? LogMapping::node : LogMapping::process;
+    marker.mapping = mapping == "node" ? StageMapping::node : StageMapping::process;
     marker.tier = json.at("tier").get<std::string>();
     (void)json.at("target").get<std::string>();  // for information only: the target may have another path on this host
     for (auto const& json_node : json.at("nodes")) {

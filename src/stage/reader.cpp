@@ -75,7 +75,7 @@ public:
 
     [[nodiscard]] std::vector<std::byte> data(StagedRequest const& request) const
     {
-        auto const& found = *request.found;
+        auto const& found = *request.found_;
         if (found.request.gone()) raise(path_, {Errc::invalid_state, 0, -1, "the request went to the target only"});
         auto bytes = logs_.at(found.log).snapshot.data_of(found.request.note, request.generation);
         if (!bytes) raise(path_, bytes.error());
@@ -182,7 +182,7 @@ private:
         result.end = request.end();
         result.bytes = request.note.data_bytes;
         result.in_target = request.stored();
-        result.found = std::make_shared<Found const>(Found{at_, std::move(request)});
+        result.found_ = std::make_shared<Found const>(Found{at_, std::move(request)});
         return result;
     }
 
@@ -274,7 +274,7 @@ bool StageReader::finished() const
 std::vector<StagedPiece> StageReader::pieces(StagedRequest const& request) const
 {
     std::vector<StagedPiece> pieces;
-    pattern::each_piece(request.found->request.layout,
+    pattern::each_piece(request.found_->request.layout,
                         [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
                             pieces.push_back({offset, length, place});
                         });

@@ -42,7 +42,7 @@ core::Result<LogWriter> Stage::go_on_beside() const
     auto const unfinished = unfinished_place(overflow_place_);
     (void)remove_log(unfinished);
     auto head = writer_.head();
-    head.mapping = LogMapping::process;
+    head.mapping = StageMapping::process;
     head.rank = writer_.rank();
     auto made = LogWriter::create(unfinished, head);
     if (!made) return made;

@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 
+#include <tapioca/options.hpp>
+
 #include "stage/log_content.hpp"
 #include "stage/log_writer.hpp"
 #include "stage/node_logs.hpp"
@@ -18,14 +20,11 @@
 
 namespace tapioca::stage {
 
-/// When the log is made to survive a crash of the machine.
-enum class Durable { write, collective, sync };
-
 class Stage {
 public:
     /// `overflow`: where the log continues when its tier is full.
-    Stage(LogWriter writer, LogPlace overflow, Durable durable)
-        : writer_(std::move(writer)), overflow_place_(std::move(overflow)), durable_(durable)
+    Stage(LogWriter writer, LogPlace overflow, StageSync stage_sync)
+        : writer_(std::move(writer)), overflow_place_(std::move(overflow)), stage_sync_(stage_sync)
     {
     }
 
@@ -34,7 +33,7 @@ public:
     /// The latest epoch that a request can have. Independent requests have an epoch of their own, after that of the
     /// collective call before them; those that go to the target at once have yet another one after that.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 2; }
-    [[nodiscard]] Durable durable() const { return durable_; }
+    [[nodiscard]] StageSync stage_sync() const { return stage_sync_; }
 
     struct Write {
         pattern::Variable const& variable;
@@ -125,7 +124,7 @@ private:
     /// Whether the log must be synced after this request was appended.
     [[nodiscard]] bool syncs(Write const& write) const
     {
-        return durable_ == Durable::write || (durable_ == Durable::collective && write.collective);
+        return stage_sync_ == StageSync::write || (stage_sync_ == StageSync::collective && write.collective);
     }
     /// A request's epoch, which is no earlier than that of this rank's previous request.
     [[nodiscard]] std::uint64_t enter(std::uint64_t epoch) { return last_ = std::max(last_, epoch); }
@@ -133,7 +132,7 @@ private:
     LogWriter writer_;
     LogPlace overflow_place_;
     std::optional<LogWriter> overflow_;  ///< exists from when the tier was full
-    Durable durable_;
+    StageSync stage_sync_;
     std::uint64_t epoch_ = 1;
     std::uint64_t last_ = 1;  ///< epoch of the last request
     std::int64_t begin_ = pattern::no_offset;

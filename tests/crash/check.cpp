@@ -37,14 +37,14 @@ std::vector<int> promised(Scenario const& scenario, std::vector<Progress> const&
         auto last = one.returned;
         auto const counts = [&](CrashCall const& c) {
             bool const syncs = c.kind == CrashCall::Kind::sync || (c.kind == CrashCall::Kind::flush && kind.dropin);
-            return syncs || (sync == "collective" && c.kind == CrashCall::Kind::write && !c.alone);
+            return syncs || (sync == StageSync::collective && c.kind == CrashCall::Kind::write && !c.alone);
         };
-        if (kind.loss && sync != "write")
+        if (kind.loss && sync != StageSync::write)
             while (last > 0 && !counts(call(last))) --last;
         result.push_back(last);
         synced = std::max(synced, last);
     }
-    if (kind.loss && sync == "sync")  // whichever rank it returned on, it was for all
+    if (kind.loss && sync == StageSync::sync)  // whichever rank it returned on, it was for all
         result.assign(progress.size(), synced);
     return result;
 }

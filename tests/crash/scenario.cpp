@@ -19,8 +19,9 @@ Options random_options(Random& random, std::string const& stage, CrashKind kind)
 {
     Options options;
     options.stage = random.chance(60) || kind.loss ? "ssd:" + stage : "dram";
-    options.stage_mapping = random.one_of<std::string>({"process", "node"});
-    options.stage_sync = random.one_of<std::string>({"write", "collective", "sync", "sync"});
+    options.stage_mapping = random.one_of<StageMapping>({StageMapping::process, StageMapping::node});
+    options.stage_sync =
+        random.one_of<StageSync>({StageSync::write, StageSync::collective, StageSync::sync, StageSync::sync});
     if (random.chance(40)) options.stage_size = random.one_of<std::uint64_t>({1, 1'200'000, 3'000'000});
     if (random.chance(40)) options.stage_drain = random.one_of<std::string>({"on", "100M"});
     if (random.chance(30)) options.direct = random.one_of<Direct>({Direct::never, Direct::always});
@@ -68,7 +69,7 @@ Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, Cr
     scenario.options = random_options(random, stage, kind);
     scenario.create = random.chance(30);
     // That a file was emptied is promised as little as what is written then.
-    if (kind.loss && scenario.options.stage_sync == "sync") scenario.create = false;
+    if (kind.loss && scenario.options.stage_sync == StageSync::sync) scenario.create = false;
     for (auto jobs = kind.dropin ? 0 : random.pick(1, 3); jobs > 0; --jobs)
         scenario.jobs.push_back(random_job(random, ranks));
     auto const block = random.one_of<std::int64_t>({700, 5'000, 70'000});

@@ -89,8 +89,9 @@ public:
     MpiIo(Scenario const& scenario, std::uint64_t seed, std::string const& target) : scenario_(scenario), seed_(seed)
     {
         set("STAGE", *scenario.options.stage);
-        set("STAGE_MAPPING", *scenario.options.stage_mapping);
-        set("STAGE_SYNC", *scenario.options.stage_sync);
+        set("STAGE_MAPPING", scenario.options.stage_mapping == StageMapping::node ? "node" : "process");
+        auto const sync = *scenario.options.stage_sync;
+        set("STAGE_SYNC", sync == StageSync::write ? "write" : sync == StageSync::collective ? "collective" : "sync");
         if (scenario.options.stage_size) set("STAGE_SIZE", std::to_string(*scenario.options.stage_size));
         if (scenario.options.stage_drain) set("STAGE_DRAIN", *scenario.options.stage_drain);
         set("BUFFERSIZE", std::to_string(*scenario.options.buffersize));

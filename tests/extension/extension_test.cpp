@@ -113,7 +113,7 @@ TEST(ATierOfOnesOwn, IsChosenByNameAndPlace)
     auto const tape = machine::choose_tier("tape:" + here, machine::find_tiers());
     ASSERT_TRUE(tape) << tape.error().text;
     EXPECT_EQ(tape->kind, "tape");
-    EXPECT_EQ(tape->persistency, machine::Persistency::permanent);
+    EXPECT_EQ(tape->persistency, Persistency::permanent);
     EXPECT_TRUE(machine::is_device(*tape));
     EXPECT_FALSE(machine::is_ordinary(*tape));
     EXPECT_EQ(machine::shown_place(*tape), "robot " + here);
@@ -129,7 +129,7 @@ TEST(ATierOfOnesOwn, IsDescribedInPlatformFiles)
         "[topology]\nkind = 'flat'\nnodes = 1\n[[tier]]\nname = 'reel'\nplace = '/robot'\n", "f.toml");
     ASSERT_TRUE(machine) << machine.error().text;
     EXPECT_EQ(machine->tiers[0].kind, "tape") << "by its name";
-    EXPECT_EQ(machine->tiers[0].persistency, machine::Persistency::permanent);
+    EXPECT_EQ(machine->tiers[0].persistency, Persistency::permanent);
     EXPECT_EQ(refusal("[topology]\nkind = 'flat'\nnodes = 1\n[[tier]]\nname = 'x'\n"),
               "f.toml:4:1: tier.kind is missing: tier 'x' may be dram, numa, ssd or tape");
 }

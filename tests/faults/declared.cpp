@@ -298,7 +298,7 @@ Options nodes(char const* transport)
     return options;
 }
 
-Options staged(char const* mapping, char const* tier = "ssd")
+Options staged(StageMapping mapping, char const* tier = "ssd")
 {
     auto options = gathered();
     options.stage = tier;
@@ -324,13 +324,13 @@ std::vector<Scenario> scenarios()
         {"nodes-rma", {nodes("rma")}},
     };
     std::vector<std::pair<std::string, Way>> const logs = {
-        {"staged-process", {staged("process")}},
-        {"staged-node", {staged("node"), holes}},
-        {"staged-memory", {staged("process", "dram")}},
-        {"staged-sync", {with(staged("process"), [](Options& o) { o.stage_sync = "write"; })}},
-        {"staged-drain", {with(staged("process"), [](Options& o) { o.stage_drain = "on"; })}},
-        {"staged-full", {with(staged("process"), [](Options& o) { o.stage_size = 4096; })}},
-        {"staged-nodes", {with(staged("node"), [](Options& o) { o.ranks_per_node = 2; })}},
+        {"staged-process", {staged(StageMapping::process)}},
+        {"staged-node", {staged(StageMapping::node), holes}},
+        {"staged-memory", {staged(StageMapping::process, "dram")}},
+        {"staged-sync", {with(staged(StageMapping::process), [](Options& o) { o.stage_sync = StageSync::write; })}},
+        {"staged-drain", {with(staged(StageMapping::process), [](Options& o) { o.stage_drain = "on"; })}},
+        {"staged-full", {with(staged(StageMapping::process), [](Options& o) { o.stage_size = 4096; })}},
+        {"staged-nodes", {with(staged(StageMapping::node), [](Options& o) { o.ranks_per_node = 2; })}},
     };
     std::vector<Scenario> all;
     for (auto const& [name, way] : ways) {

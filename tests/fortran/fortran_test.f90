@@ -17,6 +17,7 @@ program fortran_test
     call mistakes()
     call patterns()
     call sections()
+    call version()
     call MPI_Allreduce(failures, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call MPI_Finalize()
     if (total > 0) error stop 1
@@ -38,6 +39,14 @@ contains
         integer :: ierror
         call tapioca_open(MPI_COMM_WORLD%MPI_VAL, path, TAPIOCA_MODE_CREATE, MPI_INFO_NULL%MPI_VAL, file, ierror)
         call check(ierror == TAPIOCA_SUCCESS, "open "//path)
+    end subroutine
+
+    subroutine version()
+        integer :: major, minor, patch, ierror
+        call tapioca_get_version(major, minor, patch, ierror)
+        call check(ierror == TAPIOCA_SUCCESS, "version")
+        call check(all([major, minor, patch] == &
+            [TAPIOCA_VERSION_MAJOR, TAPIOCA_VERSION_MINOR, TAPIOCA_VERSION_PATCH]), "the library's version is the module's")
     end subroutine
 
     ! Three arrays of n reals on every rank, one after the other.

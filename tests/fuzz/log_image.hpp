@@ -55,7 +55,7 @@ private:
         head.generation = flags >> 2 & 3;
         head.epoch = 1;
         head.ranks = 1 + (flags >> 4 & 7);
-        head.mapping = static_cast<stage::LogMapping>(flags >> 7);
+        head.mapping = static_cast<StageMapping>(flags >> 7);
         head.meta_block = stage::meta_block_bytes;
         head.data_block = stage::data_block_bytes;
         std::strcpy(head.host, "here");

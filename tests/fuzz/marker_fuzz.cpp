@@ -19,7 +19,7 @@ Marker marker_of(fuzz::Input& input)
         return std::string(line.substr(0, line.find('\0')));
     };
     Marker marker;
-    marker.mapping = input.pick(0, 1) == 0 ? stage::LogMapping::process : stage::LogMapping::node;
+    marker.mapping = input.pick(0, 1) == 0 ? StageMapping::process : StageMapping::node;
     marker.tier = text();
     for (auto left = 1 + input.pick(0, 3); left > 0; --left) {
         auto& node = marker.nodes.emplace_back();

@@ -20,7 +20,7 @@ mkdir "$work/moved" && mv "$work/first" "$prefix"
 unset LD_LIBRARY_PATH
 
 # what is there, and nothing else
-(cd "$source/include/tapioca" && ls) >"$work/wanted"
+(cd "$source/include/tapioca" && ls && echo built_for.h) >"$work/wanted"
 (cd "$prefix/include/tapioca" && find . -maxdepth 1 -type f -printf '%P\n' | sort) >"$work/found"
 diff <(sort "$work/wanted") "$work/found" || fail "headers differ from include/tapioca"
 [ "$(ls "$prefix/include")" = tapioca ] || fail "more than tapioca/ in include"
@@ -61,6 +61,21 @@ if [ "$mpifort" != none ]; then
     quietly "$mpifort" "$here/fortran/main.f90" $(with tapioca-fortran) -Wl,-rpath,"$lib" -J "$work" -o "$work/fortran-pc"
     try fortran-pkg-config "$work/fortran-pc"
 fi
+
+# with the headers of another MPI: one line, in C and in C++
+case $("$prefix/bin/tapioca" --version) in
+*"Open MPI"*) other=mpich says="this TAPIOCA was built for Open MPI, and <mpi.h> is another MPI's" ;;
+*) other=openmpi says="this TAPIOCA was built for MPICH or its kin, and <mpi.h> is Open MPI's" ;;
+esac
+refused() { # COMPILER SOURCE OPTIONS...
+    command -v "$1" >/dev/null || { echo "install_test: no $1, so it is not tried"; return; }
+    ! "$1" "${@:3}" -fsyntax-only "$2" $(pkg-config --cflags tapioca) >"$work/log" 2>&1 || fail "$1 compiles $2"
+    [ "$(grep -c 'error:' "$work/log")" = 1 ] && grep -qF "$says" "$work/log" || { cat "$work/log"; fail "$1 is not refused in one line"; }
+    echo "install_test: $1 is refused"
+}
+refused "mpicc.$other" "$here/c/main.c" -std=c99
+refused "mpicxx.$other" "$here/cxx/main.cpp" -std=c++20
+
 # the drop-in library: loaded by `tapioca run`, and linked
 quietly "$mpicc" "$here/dropin/main.c" -o "$work/dropin"
 quietly "$prefix/bin/tapioca" run -- "${launcher[@]}" -n 2 "$work/dropin" "$work/dropin-run.dat"
@@ -71,4 +86,6 @@ try dropin-linked "$work/dropin-linked"
 
 [ "$(pkg-config --modversion tapioca)" = "$(sed -n 's/^project(tapioca VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ] ||
     fail "pkg-config has another version than the project"
+grep -qF "VERSION_STRING \"$(pkg-config --modversion tapioca)\"" "$prefix/include/tapioca/version.h" ||
+    fail "version.h has another version than pkg-config"
 grep -q "tapioca $(pkg-config --modversion tapioca)" "$prefix/share/man/man1/tapioca.1" || fail "the man page has another version"

@@ -1,4 +1,5 @@
 // Each block is a mistake that must not compile, and a line like it that must. misuse.sh takes them one by one.
+#include <tapioca/stage.hpp>
 #include <tapioca/tapioca.hpp>
 
 #include <list>
@@ -7,7 +8,8 @@
 
 std::vector<double> make_vector();
 
-void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<double> u)
+void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<double> u, tapioca::Options& options,
+         tapioca::StagedRequest& request)
 {
     std::vector<double> field(8);
     std::vector<float> floats(8);
@@ -17,6 +19,7 @@ void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<doubl
     std::list<double> list(8);
     double plain[8] = {};
     (void)step, (void)pattern, (void)u, (void)words, (void)list, (void)plain, (void)constant, (void)floats;
+    (void)options, (void)request;
 
 #if MISUSE == 0  // what is right
     step.write(0, field);
@@ -34,6 +37,13 @@ void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<doubl
     step.read(0, std::as_writable_bytes(std::span(field)));
     (void)pattern.add<double>("u", tapioca::block_of({.shape = {8, 8}, .ranks = 4, .rank = 0}));
     (void)pattern.add<float>("f", {{0, 4}});
+    options.nbaggr = 4;
+    options.nbaggr_read = tapioca::AggregatorCount::poster;
+    options.persistency = tapioca::Persistency::job;
+    options.stage_mapping = tapioca::StageMapping::node;
+    options.stage_sync = tapioca::StageSync::collective;
+    options.strategy = "RANK_ORDER";
+    (void)(request.bytes + request.rank);
 #elif MISUSE == 1  // nothing is left of a temporary when the step runs
     step.write(0, make_vector());
 #elif MISUSE == 2
@@ -68,6 +78,23 @@ void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<doubl
     step.write(tapioca::Variable<double>(0), field);
 #elif MISUSE == 17
     step.write(0, {1.0, 2.0});
+#elif MISUSE == 18  // a word where there is a fixed set of values
+    options.persistency = "job";
+#elif MISUSE == 19
+    options.stage_sync = "sometimes";
+#elif MISUSE == 20
+    options.stage_mapping = "node";
+#elif MISUSE == 21  // a value of another set
+    options.stage_mapping = tapioca::StageSync::write;
+#elif MISUSE == 22  // the rules have no numbers
+    int const number = tapioca::AggregatorCount::poster;
+    (void)number;
+#elif MISUSE == 23
+    options.nbaggr = "poster";
+#elif MISUSE == 24  // an enumeration is no number of aggregators
+    options.nbaggr = tapioca::Direct::always;
+#elif MISUSE == 25  // inside the library
+    (void)request.found_;
 #else
 #error "no such mistake"
 #endif

@@ -2,6 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/core.h>
+
+#include <tapioca/version.hpp>
+
 #include "mpi/c_test.hpp"
 
 extern "C" int tapioca_c99_check(void);
@@ -263,6 +267,18 @@ TEST(C, PatternsOfEveryKindInSeveralSteps)
     EXPECT_OK(TAPIOCA_Step_free(&two));
     EXPECT_EQ(two, TAPIOCA_STEP_NULL);
     EXPECT_OK(TAPIOCA_Close(&file));
+}
+
+TEST(Version, OfTheLibraryIsThatOfTheHeaders)
+{
+    int major = -1, minor = -1, patch = -1;
+    EXPECT_OK(TAPIOCA_Get_version(&major, &minor, &patch));
+    EXPECT_OK(TAPIOCA_Get_version(nullptr, nullptr, nullptr));
+    EXPECT_EQ(TAPIOCA_MAKE_VERSION(major, minor, patch), TAPIOCA_VERSION);
+    EXPECT_EQ(fmt::format("{}.{}.{}", major, minor, patch), TAPIOCA_VERSION_STRING);
+    EXPECT_TRUE((version() == Version{major, minor, patch}));
+    EXPECT_TRUE((Version{0, 9, 9} < Version{0, 10, 0} && Version{1, 0, 0} > Version{0, 10, 0}));
+    EXPECT_LT(TAPIOCA_MAKE_VERSION(0, 9, 9), TAPIOCA_MAKE_VERSION(0, 10, 0));
 }
 
 TEST(C, HintsAreTheOptions)

@@ -133,7 +133,7 @@ TEST(Descriptors, ThatRunOutForStagedFilesAreOneErrorOnAllRanks)
     if (rank() == 0) fs::create_directory(scratch.path("stage"));
     auto options = plain();
     options.stage = "ssd:" + scratch.path("stage");
-    for (auto const* const mapping : {"process", "node"}) {
+    for (auto const mapping : {StageMapping::process, StageMapping::node}) {
         options.stage_mapping = mapping;
         count_up(scratch, options, false);
     }
@@ -228,7 +228,7 @@ TEST(FiftyFiles, StagedAtOnceAreWrittenAndReadAndLeaveNothing)
     barrier();
     auto options = plain();
     options.stage = "ssd:" + scratch.path("stage");
-    for (auto const* const mapping : {"process", "node"}) {
+    for (auto const mapping : {StageMapping::process, StageMapping::node}) {
         options.stage_mapping = mapping;
         expect_nothing_left([&] { use_many(scratch, options); });
         EXPECT_TRUE(fs::is_empty(scratch.path("stage")));

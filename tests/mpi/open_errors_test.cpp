@@ -202,12 +202,42 @@ TEST(Settings, UnknownAndMalformedOnesAreErrorsEverywhere)
     }
     Options options;
     options.nbaggr = -1;
-    expect_parts(open_error(scratch.path("file"), Mode::create, options).text, {"option nbaggr=-1"});
+    expect_parts(open_error(scratch.path("file"), Mode::create, options).text, {"Options::nbaggr=-1", "1 to 65536"});
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     MPI_Info_set(info, "tapioca_bufers", "2");
     expect_parts(open_error(scratch.path("file"), Mode::create, {}, info).text, {"did you mean tapioca_buffers?"});
     MPI_Info_free(&info);
+    expect_next_file_works(scratch);
+}
+
+TEST(Settings, NamesGivenInCodeAreOneLineThatSaysWhichThereAre)
+{
+    Scratch const scratch;
+    struct Case {
+        std::optional<std::string> Options::*member;
+        std::string value;
+        std::vector<std::string> parts;
+    };
+    for (auto const& [member, value, parts] : std::initializer_list<Case>{
+             {&Options::strategy, "FASTEST", {"Options::strategy=FASTEST: expected", "CONTENTION_AWARE", "RANK_ORDER"}},
+             {&Options::model, "paper", {"Options::model=paper: expected", "default", "paper-2024", "report-2017"}},
+             {&Options::transport, "rdma", {"Options::transport=rdma: expected p2p or rma"}},
+             {&Options::learn, "yes", {"Options::learn=yes: expected on, off, always"}},
+             {&Options::stage_drain, "soon", {"Options::stage_drain=soon: expected off, on or a number of bytes"}},
+             {&Options::aggrtier, "drum", {"Options::aggrtier=drum: unknown tier drum: did you mean dram"}},
+             {&Options::stage, "drum", {"Options::stage=drum: unknown tier drum: did you mean dram"}},
+             {&Options::platform, "mirra", {"Options::platform=mirra: ", "did you mean 'mira'", "theta"}}}) {
+        Options options;
+        options.*member = value;
+        auto const error = open_error(scratch.path("file"), Mode::create, options);
+        EXPECT_TRUE(error.code == Errc::setting || error.code == Errc::not_found) << error.text;
+        EXPECT_EQ(error.text.find('\n'), std::string::npos) << error.text;
+        expect_parts(error.text, parts);
+    }
+    ::setenv("TAPIOCA_AGGRTIER", "drum", 1);
+    expect_parts(open_error(scratch.path("file"), Mode::create).text, {"TAPIOCA_AGGRTIER=drum: unknown tier drum"});
+    ::unsetenv("TAPIOCA_AGGRTIER");
     expect_next_file_works(scratch);
 }
 

@@ -91,7 +91,7 @@ protected:
     {
         Options options;
         options.stage = "ssd:" + fs::absolute(directory).string();
-        options.stage_mapping = "process";
+        options.stage_mapping = StageMapping::process;
         options.buffersize = 65536;
         return options;
     }
@@ -307,7 +307,7 @@ TEST_F(StageFaults, ALogThatCannotBeWrittenIsThatRanksErrorAndAllHearOfItLater)
 TEST_F(StageFaults, AMarkerWhoseRemovalMayNotLastTakesItsLogsWithIt)
 {
     auto options = staged();
-    options.stage_sync = "write";
+    options.stage_sync = StageSync::write;
     auto file = open(options);
     write_row(file, 1, 10'000);
     std::optional<faults::Armed> armed;
@@ -479,7 +479,7 @@ void write_alone(File& file, int writer, Extent extent, Bytes const& data)
     step.finish();
 }
 
-class StageOverlaps : public StageFaults, public testing::WithParamInterface<char const*> {
+class StageOverlaps : public StageFaults, public testing::WithParamInterface<StageMapping> {
 protected:
     [[nodiscard]] Options mapped() const
     {
@@ -508,8 +508,8 @@ protected:
         barrier();
     }
 };
-INSTANTIATE_TEST_SUITE_P(Mappings, StageOverlaps, testing::Values("process", "node"),
-                         [](auto const& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Mappings, StageOverlaps, testing::Values(StageMapping::process, StageMapping::node),
+                         [](auto const& test) { return test.param == StageMapping::node ? "node" : "process"; });
 
 TEST_P(StageOverlaps, TheLaterOfTwoWritesOfARankWins)
 {

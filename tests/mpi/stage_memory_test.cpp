@@ -58,7 +58,7 @@ TEST(StageMemory, AMillionRequestsTakeLessThan96BytesEach)
     fs::create_directory(stage);
     Options options;
     options.stage = "ssd:" + stage;
-    options.stage_mapping = "process";
+    options.stage_mapping = StageMapping::process;
     auto file = File::open(MPI_COMM_SELF, scratch.path("file"), Mode::create, options);
     Pattern pattern;
     pattern.add({{0, 8}});

@@ -18,8 +18,10 @@ Options random_options(Random& random, std::string const& directory)
 {
     Options options;
     options.stage = random.chance(50) ? "dram" : "ssd:" + directory;
-    if (random.chance(50)) options.stage_mapping = random.one_of<std::string>({"process", "node"});
-    if (random.chance(20)) options.stage_sync = random.one_of<std::string>({"write", "collective", "sync"});
+    if (random.chance(50))
+        options.stage_mapping = random.one_of<StageMapping>({StageMapping::process, StageMapping::node});
+    if (random.chance(20))
+        options.stage_sync = random.one_of<StageSync>({StageSync::write, StageSync::collective, StageSync::sync});
     if (random.chance(20)) options.stage_size = random.one_of<std::uint64_t>({1, 1'200'000, 3'000'000});
     if (random.chance(30)) options.stage_drain = random.one_of<std::string>({"on", "100M"});
     if (random.chance(30)) options.direct = random.one_of<Direct>({Direct::never, Direct::always});

@@ -11,7 +11,7 @@
 namespace tapioca::test {
 
 inline machine::TierTraits tier(std::string const& name, std::string const& kind, double latency_s, double bandwidth,
-                                double capacity_bytes, machine::Persistency persistency = machine::Persistency::none)
+                                double capacity_bytes, Persistency persistency = Persistency::none)
 {
     return {name, kind, {}, {latency_s}, {bandwidth}, {bandwidth}, {capacity_bytes}, persistency};
 }

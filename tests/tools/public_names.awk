@@ -49,6 +49,7 @@ function declaration(text, name) {
         name = text
         sub(/.*[^A-Za-z0-9_]/, "", name)
     }
+    if (text ~ ("::" name "$")) return  # the definition of what a class has declared
     say(name)
 }
 function enumerators(text, list, n, i, name) {

@@ -63,8 +63,13 @@ while read -r name; do
     in_fortran "$name" || [ -n "${c_alone[$name]:-}" ] || complain "$name of tapioca.h is missing in tapioca.f90"
 done < <(grep -oE '\bTAPIOCA_[A-Za-z_]+\b' "$work/c" | grep -vE '_s$|_NULL$|_IGNORE$|^TAPIOCA_TAPIOCA_H$' | sort -u)
 
-numbers() { grep -oE 'TAPIOCA_[A-Z_]+ = [0-9]+' "$1" | sort; }
+numbers() { grep -oE 'TAPIOCA_[A-Z_]+ = [0-9]+' "$1" | grep -v TAPIOCA_VERSION_ | sort; }
 diff <(numbers "$c_header") <(numbers "$module") >&2 || complain "constants differ between tapioca.h and tapioca.f90"
+
+for part in MAJOR MINOR PATCH; do
+    number=$(sed -n "s/^#define TAPIOCA_VERSION_$part //p" "$source/include/tapioca/version.h")
+    grep -q "public :: TAPIOCA_VERSION_$part = $number$" "$module" || complain "TAPIOCA_VERSION_$part is not $number in tapioca.f90"
+done
 
 [ "$(wc -l <"$work/cxx")" -gt 60 ] || complain "only $(wc -l <"$work/cxx") public names found: is public_names.awk still right?"
 [ "$wrong" -eq 0 ] || exit 1

@@ -240,7 +240,7 @@ TEST(Across, LargePiecesGoStraightWhereLinksAreOnlyAssumed)
 TEST(AggregatorCount, OfThePapersIsByServersAndPsets)
 {
     Options options;
-    options.nbaggr = nbaggr_paper;
+    options.nbaggr = AggregatorCount::paper;
     for (auto const& [machine, nodes, count] :
          {std::tuple("theta", 512, 96), std::tuple("theta", 1024, 192), std::tuple("theta", 2048, 384),
           std::tuple("mira", 1024, 128), std::tuple("mira", 128, 16)})

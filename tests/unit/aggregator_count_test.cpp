@@ -104,7 +104,7 @@ TEST(AggregatorCount, ForEachServerMayBeAskedFor)
 TEST(AggregatorCount, OfThePosterIsThePowerOfTwoWithWhichSharesFitTheMemory)
 {
     auto job = job_of("ext", 64 * core::MiB, 64, 1, 16);
-    job.options.nbaggr = nbaggr_poster;
+    job.options.nbaggr = AggregatorCount::poster;
     job.options.buffersize = 4 * core::MiB;
     job.options.buffers = 2;
     EXPECT_EQ(writers(job).count, 8) << "64 MiB by 8 MiB";

@@ -84,8 +84,8 @@ TEST(Spread, IsEvenAndBounded)
 Findings some_findings()
 {
     auto machine = parsed("kind = 'fat_tree'\narity = [2, 2]\nlevel = [{name = \"in\\nner\"}, {name = 'outer'}]");
-    machine.tiers = {{"slow", "ssd", "/x", {1}, {10}, {10}, {100}, Persistency::job},
-                     {"dram", "dram", "", {}, {}, {}, {}, Persistency::none}};
+    machine.tiers = {{"slow", "ssd", "/x", {1}, {10}, {10}, {100}, tapioca::Persistency::job},
+                     {"dram", "dram", "", {}, {}, {}, {}, tapioca::Persistency::none}};
     Findings f;
     f.around.machine = std::make_shared<Machine const>(machine);
     f.around.where = {0, 1};

@@ -350,13 +350,13 @@ TEST(Election, WithPersistencyOnlyTiersCountThatKeepTheData)
 {
     auto const scene = two_switches(1);
     auto& election = scene->election;
-    scene->machine.tiers.push_back(test::tier("ssd", "ssd", 100e-6, 1e9, 1e12, machine::Persistency::job));
+    scene->machine.tiers.push_back(test::tier("ssd", "ssd", 100e-6, 1e9, 1e12, Persistency::job));
     election.free_bytes = {{1ULL << 36, 1ULL << 36}};
-    election.persistency = machine::Persistency::job;
+    election.persistency = Persistency::job;
     auto const aggregator_places = assign(election, all_bids(election));
     ASSERT_TRUE(aggregator_places);
     EXPECT_EQ((*aggregator_places)[0].tier, 1U);
-    election.persistency = machine::Persistency::permanent;
+    election.persistency = Persistency::permanent;
     auto const none = assign(election, all_bids(election));
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, Errc::setting);

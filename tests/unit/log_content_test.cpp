@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 /// Ranks of one node with a staged file of letters.
 class Node {
 public:
-    explicit Node(std::uint32_t ranks, LogMapping mapping = LogMapping::process)
+    explicit Node(std::uint32_t ranks, StageMapping mapping = StageMapping::process)
     {
         auto name = (fs::temp_directory_path() / "tapioca-content-test-XXXXXX").string();
         directory_ = ::mkdtemp(name.data());
@@ -40,17 +40,17 @@ public:
         std::strcpy(head.target, path().c_str());
         std::vector<NodeLogs::Log> logs;
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-            bool const first = rank == 0 || mapping == LogMapping::process;
+            bool const first = rank == 0 || mapping == StageMapping::process;
             head.rank = rank;
             if (first) logs.push_back({LogPlace{directory_, log_name(mapping, rank)}});
             auto writer = first ? LogWriter::create(logs.back().place, head) : LogWriter::join(logs.back().place, rank);
             EXPECT_TRUE(writer);
             logs.back().users.push_back({rank, overflow(rank)});
-            stages_.emplace_back(std::move(*writer), overflow(rank), Durable::sync);
+            stages_.emplace_back(std::move(*writer), overflow(rank), StageSync::sync);
         }
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
             auto seen = logs;
-            if (mapping == LogMapping::process) seen[rank].own = true;
+            if (mapping == StageMapping::process) seen[rank].own = true;
             stages_[rank].meet(NodeLogs(seen));
         }
     }
@@ -170,7 +170,7 @@ private:
     std::vector<Stage> stages_;
 };
 
-constexpr LogMapping mappings[] = {LogMapping::process, LogMapping::node};
+constexpr StageMapping mappings[] = {StageMapping::process, StageMapping::node};
 
 TEST(StageContent, OfOneEpochTheHighestRanksBytesWin)
 {
@@ -267,7 +267,7 @@ TEST(StageContent, DamageBehindAVoidEntryEndsTheRequests)
 
 TEST(StageContent, OneThatOthersAppendToIsNotDamaged)
 {
-    Node node(3, LogMapping::node);
+    Node node(3, StageMapping::node);
     std::atomic<bool> done = false;
     std::thread reader([&] {
         while (!done) {

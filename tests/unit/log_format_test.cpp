@@ -284,7 +284,7 @@ TEST(StageFormat, HeadsOfOtherVersionsAndNonsenseAreRefused)
     EXPECT_TRUE(refused([](Head& h) { h.ranks = 0; }));
     EXPECT_TRUE(refused([](Head& h) { h.ranks = UINT32_MAX; }));
     EXPECT_TRUE(refused([](Head& h) { h.rank = 4; }));
-    EXPECT_TRUE(refused([](Head& h) { h.mapping = LogMapping{2}; }));
+    EXPECT_TRUE(refused([](Head& h) { h.mapping = StageMapping{2}; }));
     EXPECT_TRUE(refused([](Head& h) { h.meta_block = 4096; }));
     EXPECT_TRUE(refused([](Head& h) { h.data_block = 0; }));
     EXPECT_TRUE(refused([](Head& h) { h.bytes = 1; }));

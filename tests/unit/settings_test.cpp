@@ -66,13 +66,13 @@ TEST(Settings, TakeEveryNameOfTheTable)
     EXPECT_EQ(options.check, false);
     EXPECT_EQ(options.timeout, 2.5);
     EXPECT_EQ(options.report, "r.json");
-    EXPECT_EQ(options.nbaggr_read, nbaggr_auto);
+    EXPECT_EQ(options.nbaggr_read, AggregatorCount::automatic);
     EXPECT_EQ(options.aggr_per_ost, 4);
     EXPECT_EQ(options.striping_unit, 4U << 20);
     EXPECT_EQ(options.striping_factor, 48);
     EXPECT_EQ(options.model, "report-2017");
     EXPECT_EQ(options.platform, "Sites/mira.toml");
-    EXPECT_EQ(options.persistency, "job");
+    EXPECT_EQ(options.persistency, Persistency::job);
     EXPECT_EQ(settings->lines().size(), 19U);
 }
 
@@ -158,33 +158,96 @@ TEST(Settings, ValuesSetInCodeAreCheckedToo)
 {
     Options zero;
     zero.buffersize = 0;
-    EXPECT_TRUE(refusal(zero, {}, {}).starts_with("option buffersize=0: expected"));
+    EXPECT_TRUE(refusal(zero, {}, {}).starts_with("Options::buffersize=0: expected"));
     Options many;
     many.buffers = 65;
-    EXPECT_TRUE(refusal(many, {}, {}).starts_with("option buffers=65: expected"));
+    EXPECT_TRUE(refusal(many, {}, {}).starts_with("Options::buffers=65: expected"));
     Options empty;
     empty.report = "";
     EXPECT_NE(refusal(empty, {}, {}), "");
     Options tier;
     tier.aggrtier = "a tape";
     EXPECT_NE(refusal(tier, {}, {}), "");
-    Options negative;
-    negative.nbaggr = -1;
-    EXPECT_TRUE(refusal(negative, {}, {}).starts_with("option nbaggr=-1: expected"));
+    for (int const number : {0, -1, -2, -3, 65537}) {  // -2 and -3 once stood for rules
+        auto const shown = std::to_string(number) + ": expected a whole number from 1 to 65536, auto, poster or paper";
+        Options writing;
+        writing.nbaggr = number;
+        EXPECT_TRUE(refusal(writing, {}, {}).starts_with("Options::nbaggr=" + shown)) << refusal(writing, {}, {});
+        Options reading;
+        reading.nbaggr_read = number;
+        EXPECT_TRUE(refusal(reading, {}, {}).starts_with("Options::nbaggr_read=" + shown)) << refusal(reading, {}, {});
+    }
+    Options no_value;
+    no_value.direct = static_cast<Direct>(7);
+    EXPECT_TRUE(refusal(no_value, {}, {}).starts_with("Options::direct=7: expected auto, never or always"));
+}
+
+TEST(Settings, NamesGivenInCodeAreRefusedWithTheNamesThereAre)
+{
+    struct Case {
+        std::optional<std::string> Options::*member;
+        char const* name;
+        char const* value;
+        std::vector<std::string> valid;
+    };
+    for (auto const& [member, name, value, valid] : std::initializer_list<Case>{
+             {&Options::transport, "transport", "rdma", {"p2p", "rma"}},
+             {&Options::strategy, "strategy", "FASTEST", {"CONTENTION_AWARE", "RANK_ORDER"}},
+             {&Options::model, "model", "paper", {"default", "paper-2024", "cluster-2017", "poster", "report-2017"}},
+             {&Options::learn, "learn", "of course", {"on", "off", "always", "a file"}},
+             {&Options::stage_drain, "stage_drain", "fast", {"off", "on", "bytes a second"}}}) {
+        Options options;
+        options.*member = value;
+        auto const text = refusal(options, {}, {});
+        EXPECT_TRUE(text.starts_with(std::string("Options::") + name + "=" + value + ": expected ")) << text;
+        for (auto const& word : valid) EXPECT_NE(text.find(word), std::string::npos) << text;
+    }
+}
+
+TEST(Settings, EnumerationsGivenInCodeAreThoseOfText)
+{
+    Options code;
+    code.direct = Direct::always;
+    code.persistency = Persistency::permanent;
+    code.stage_mapping = StageMapping::node;
+    code.stage_sync = StageSync::write;
+    auto const settings = resolve(code, {}, {});
+    ASSERT_TRUE(settings) << settings.error().text;
+    EXPECT_EQ(describe(*settings), (std::vector<std::string>{"persistency=permanent (code)", "direct=always (code)",
+                                                             "stage_mapping=node (code)", "stage_sync=write (code)"}));
+    auto const after = unpack(pack(*settings)).options;
+    EXPECT_EQ(after.direct, Direct::always);
+    EXPECT_EQ(after.persistency, Persistency::permanent);
+    EXPECT_EQ(after.stage_mapping, StageMapping::node);
+    EXPECT_EQ(after.stage_sync, StageSync::write);
+}
+
+TEST(Settings, AreToldAsTheyWereGiven)
+{
+    Options code;
+    code.stage = "tape";
+    auto settings =
+        resolve(code, {{"tapioca_aggrtier", "drum"}, {"cb_nodes", "2"}}, {{"TAPIOCA_PLATFORM", "Here"}}).value();
+    ASSERT_TRUE(add_defaults(settings, {{"model", "poster"}}, "platform file"));
+    EXPECT_EQ(settings.as_given("stage"), "Options::stage=tape");
+    EXPECT_EQ(settings.as_given("aggrtier"), "tapioca_aggrtier=drum");
+    EXPECT_EQ(settings.as_given("platform"), "TAPIOCA_PLATFORM=Here");
+    EXPECT_EQ(settings.as_given("model"), "model=poster (platform file)");
+    EXPECT_EQ(settings.as_given("memory"), "memory");
 }
 
 TEST(Settings, NumberOfAggregatorsMayBeAWord)
 {
     Options code;
-    code.nbaggr = nbaggr_poster;
+    code.nbaggr = AggregatorCount::poster;
     auto const settings = resolve(code, {{"tapioca_nbaggr_read", "7"}}, {});
     ASSERT_TRUE(settings) << settings.error().text;
-    EXPECT_EQ(settings->options.nbaggr, nbaggr_poster);
+    EXPECT_EQ(settings->options.nbaggr, AggregatorCount::poster);
     EXPECT_EQ(settings->lines().at(0).value, "poster");
     auto const after = unpack(pack(*settings));
-    EXPECT_EQ(after.options.nbaggr, nbaggr_poster);
+    EXPECT_EQ(after.options.nbaggr, AggregatorCount::poster);
     EXPECT_EQ(after.options.nbaggr_read, 7);
-    EXPECT_EQ(resolve({}, {{"cb_nodes", "AUTO"}}, {})->options.nbaggr, nbaggr_auto);
+    EXPECT_EQ(resolve({}, {{"cb_nodes", "AUTO"}}, {})->options.nbaggr, AggregatorCount::automatic);
 }
 
 TEST(Settings, TierKeepsTheCaseOfItsPlace)
@@ -202,8 +265,8 @@ TEST(Settings, Stage)
                                   {"TAPIOCA_STAGE_SIZE", "1G"}})
                              ->options;
     EXPECT_EQ(options.stage, "ssd:/Local");
-    EXPECT_EQ(options.stage_mapping, "node");
-    EXPECT_EQ(options.stage_sync, "collective");
+    EXPECT_EQ(options.stage_mapping, StageMapping::node);
+    EXPECT_EQ(options.stage_sync, StageSync::collective);
     EXPECT_EQ(options.stage_drain, "500m");
     EXPECT_EQ(options.stage_size, std::uint64_t{1} << 30);
     for (auto const& [name, value] : settings::Pairs{{"TAPIOCA_STAGE", "a b"},

@@ -42,7 +42,7 @@ private:
     std::string path_;
 };
 
-Head head_of(LogMapping mapping, std::uint32_t ranks)
+Head head_of(StageMapping mapping, std::uint32_t ranks)
 {
     Head head = {};
     head.identity = new_identity();
@@ -153,7 +153,7 @@ Recovered recover(LogPlace const& place)
 /// A log, its original content, and how many times it was looked at in another state.
 class Patient {
 public:
-    Patient(LogMapping mapping, std::uint32_t ranks) : place_{scratch_.path(), log_name(mapping, 0)}
+    Patient(StageMapping mapping, std::uint32_t ranks) : place_{scratch_.path(), log_name(mapping, 0)}
     {
         auto head = head_of(mapping, std::max(ranks, 3U));
         auto first = LogWriter::create(place_, head);
@@ -249,7 +249,7 @@ constexpr std::uint64_t dead_step = 4099;
 
 TEST(StageLog, EveryBitOfTheEntriesOfAProcess)
 {
-    Patient patient(LogMapping::process, 1);
+    Patient patient(StageMapping::process, 1);
     auto const meta = patient.place().meta();
     auto const end = used_end(meta, head_bytes, fs::file_size(meta));
     patient.flip(meta, 0, head_bytes);
@@ -261,7 +261,7 @@ TEST(StageLog, EveryBitOfTheEntriesOfAProcess)
 
 TEST(StageLog, EveryBitOfTheEntriesOfANode)
 {
-    Patient patient(LogMapping::node, 3);
+    Patient patient(StageMapping::node, 3);
     auto const meta = patient.place().meta();
     patient.flip(meta, 0, head_bytes, 5);
     for (std::uint64_t block = head_bytes; block < fs::file_size(meta); block += meta_block_bytes) {
@@ -274,7 +274,7 @@ TEST(StageLog, EveryBitOfTheEntriesOfANode)
 
 TEST(StageLog, EveryBitOfTheData)
 {
-    Patient patient(LogMapping::process, 1);
+    Patient patient(StageMapping::process, 1);
     auto const data = patient.place().data();
     auto const end = used_end(data, head_bytes, fs::file_size(data));
     patient.flip(data, 0, end);
@@ -284,7 +284,7 @@ TEST(StageLog, EveryBitOfTheData)
 
 TEST(StageLog, EveryBitOfTheDataOfANode)
 {
-    Patient patient(LogMapping::node, 3);
+    Patient patient(StageMapping::node, 3);
     auto const data = patient.place().data();
     for (std::uint64_t block = head_bytes; block < fs::file_size(data); block += data_block_bytes)
         patient.flip(data, block, used_end(data, block, std::min(block + data_block_bytes, fs::file_size(data))));
@@ -293,7 +293,7 @@ TEST(StageLog, EveryBitOfTheDataOfANode)
 
 TEST(StageLog, EveryLengthOfTheEntries)
 {
-    Patient patient(LogMapping::process, 1);
+    Patient patient(StageMapping::process, 1);
     auto const meta = patient.place().meta();
     auto const end = used_end(meta, head_bytes, fs::file_size(meta));
     patient.truncate(meta, end, fs::file_size(meta), 7);
@@ -304,7 +304,7 @@ TEST(StageLog, EveryLengthOfTheEntries)
 
 TEST(StageLog, EveryLengthOfTheEntriesOfANode)
 {
-    Patient patient(LogMapping::node, 3);
+    Patient patient(StageMapping::node, 3);
     auto const meta = patient.place().meta();
     auto end = static_cast<std::uint64_t>(fs::file_size(meta));
     for (auto block = end - meta_block_bytes; end > head_bytes; end = block, block -= meta_block_bytes) {
@@ -318,14 +318,14 @@ TEST(StageLog, EveryLengthOfTheEntriesOfANode)
 
 TEST(StageLog, EveryLengthOfTheData)
 {
-    for (auto const mapping : {LogMapping::process, LogMapping::node}) {
-        Patient patient(mapping, mapping == LogMapping::node ? 3 : 1);
+    for (auto const mapping : {StageMapping::process, StageMapping::node}) {
+        Patient patient(mapping, mapping == StageMapping::node ? 3 : 1);
         auto const data = patient.place().data();
         auto const size = static_cast<std::uint64_t>(fs::file_size(data));
         auto const end = used_end(data, head_bytes, size);
         patient.truncate(data, end, size, dead_step);
         EXPECT_EQ(patient.noticed(), 0U) << "what is cut off behind the data is not missed";
-        patient.truncate(data, mapping == LogMapping::node ? end - 1500 : 0, end);
+        patient.truncate(data, mapping == StageMapping::node ? end - 1500 : 0, end);
         patient.tell("lengths of the data");
     }
 }
@@ -334,14 +334,14 @@ TEST(StageLog, IsPrivate)
 {
     Scratch const scratch;
     LogPlace const place{scratch.path(), "rank0"};
-    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
+    auto writer = LogWriter::create(place, head_of(StageMapping::process, 1));
     ASSERT_TRUE(writer);
     for (auto const& path : {place.meta(), place.data()}) {
         struct stat found = {};
         ASSERT_EQ(::stat(path.c_str(), &found), 0);
         EXPECT_EQ(found.st_mode & 0777, 0600U);
     }
-    EXPECT_FALSE(LogWriter::create(place, head_of(LogMapping::process, 1))) << "what is there is not taken over";
+    EXPECT_FALSE(LogWriter::create(place, head_of(StageMapping::process, 1))) << "what is there is not taken over";
     ASSERT_EQ(::chmod(place.meta().c_str(), 0660), 0);
     EXPECT_FALSE(LogContent().add(place));
     EXPECT_THROW(StageReader reader(place.meta()), Error);
@@ -351,7 +351,7 @@ TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
 {
     Scratch const scratch;
     LogPlace const place{scratch.path(), "rank0"};
-    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
+    auto writer = LogWriter::create(place, head_of(StageMapping::process, 1));
     ASSERT_TRUE(writer);
     fill(*writer);
     auto const save = scratch.path() + "/head";
@@ -374,8 +374,8 @@ TEST(StageLog, OneThatWasBeingEmptiedIsEmpty)
 TEST(StageLog, ABlockOfZerosIsDamage)
 {
     Scratch const scratch;
-    for (auto const mapping : {LogMapping::process, LogMapping::node}) {
-        LogPlace const place{scratch.path(), mapping == LogMapping::process ? "rank0" : "node0"};
+    for (auto const mapping : {StageMapping::process, StageMapping::node}) {
+        LogPlace const place{scratch.path(), mapping == StageMapping::process ? "rank0" : "node0"};
         auto writer = LogWriter::create(place, head_of(mapping, 1));
         ASSERT_TRUE(writer);
         fill(*writer);
@@ -396,7 +396,7 @@ TEST(StageLog, BlocksThatSomebodyCraftedEndTheSearch)
 {
     Scratch const scratch;
     LogPlace const place{scratch.path(), "rank0"};
-    auto writer = LogWriter::create(place, head_of(LogMapping::process, 1));
+    auto writer = LogWriter::create(place, head_of(StageMapping::process, 1));
     ASSERT_TRUE(writer);
     fill(*writer);
     auto const seed = seed_of(writer->head());
@@ -418,7 +418,7 @@ TEST(StageReader, FollowsALogThatIsWritten)
 {
     Scratch const scratch;
     LogPlace const place{scratch.path(), "node0"};
-    auto writer = LogWriter::create(place, head_of(LogMapping::node, 2));
+    auto writer = LogWriter::create(place, head_of(StageMapping::node, 2));
     ASSERT_TRUE(writer);
     StageReader reader(place.meta());
     EXPECT_FALSE(reader.next());

@@ -232,7 +232,7 @@ std::string describe_all(std::vector<TierTraits> const& tiers)
             t.name, t.kind, t.place, t.latency_s.value * 1e9, name(t.latency_s.origin), t.write_bandwidth.value / 1e9,
             name(t.write_bandwidth.origin), t.read_bandwidth.value / 1e9, name(t.read_bandwidth.origin),
             core::format_bytes(static_cast<std::uint64_t>(t.capacity_bytes.value)), name(t.capacity_bytes.origin),
-            name(t.persistency));
+            core::name(t.persistency));
     return text;
 }
 

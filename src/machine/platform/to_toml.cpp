@@ -73,7 +73,7 @@ std::string tier_text(TierTraits const& tier)
         text += fmt::format("read_bandwidth = {}\n", bandwidth_value(tier.read_bandwidth.value));
     if (tier.capacity_bytes.value >= 1)
         text += fmt::format("capacity = {}\n", bytes_value(static_cast<std::uint64_t>(tier.capacity_bytes.value)));
-    text += fmt::format("persistency = \"{}\"\n", name(tier.persistency));
+    text += fmt::format("persistency = \"{}\"\n", core::name(tier.persistency));
     if (tier.write_bandwidth.origin != Origin::platform)
         text += fmt::format("origin = \"{}\"\n", name(tier.write_bandwidth.origin));
     return text;

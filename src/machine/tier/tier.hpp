@@ -15,8 +15,6 @@
 
 namespace tapioca::machine {
 
-using core::Persistency;
-
 /// Where a figure comes from, by increasing authority.
 enum class Origin { assumed, hwloc, measured, platform };
 /// In platform files, in the order of the enumeration.
