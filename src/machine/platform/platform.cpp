@@ -42,7 +42,7 @@ std::vector<std::string> read_hosts(Section const& file)
     return hosts;
 }
 
-/// Which gateways lead to which server: IONodesPerFile, once the file's servers are known.
+/// Reads which gateways lead to which server, for IONodesPerFile once the file's servers are known.
 void read_servers(Section const& section, Gateways& gateways)
 {
     if (!section.has("servers")) return;
@@ -119,7 +119,7 @@ std::string any_kind()
     return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
-/// The kind of a tier with this name whose file does not say it; empty: it must say.
+/// The kind of a tier with this name if the file does not give one; empty: the file must give it.
 std::string usual_kind(std::string_view tier)
 {
     for (auto const* const kind : tier_kinds())
@@ -135,7 +135,7 @@ TierTraits read_tier(Section const& section)
                   "capacity", "persistency", "origin"});
     TierTraits tier;
     tier.name = section.text("name").value_or("");
-    // As settings have it: a name counts without regard to case, a place does not.
+    // As in settings: the case of a name does not matter, that of a place does.
     std::transform(tier.name.begin(), std::find(tier.name.begin(), tier.name.end(), ':'), tier.name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (tier.name.empty()) section.refuse("name", "is missing");
@@ -255,8 +255,8 @@ Machine read_machine(Section const& file, std::string const& where)
 
 constexpr int most_dots = 1'000;
 
-/// A key of a million parts would become a million tables in each other, and overflow the stack when they are dropped.
-/// The number of the first line that has something like it, or 0. Lists of numbers and of hosts have commas.
+/// A key of a million parts would become a million nested tables, and overflow the stack when they are destroyed.
+/// Returns the number of the first line with such a key, or 0. Lists of numbers and of hosts have commas.
 int line_of_endless_key(std::string_view text)
 {
     int line = 1, dots = 0;
@@ -270,7 +270,7 @@ int line_of_endless_key(std::string_view text)
 
 core::Result<Machine> refused(std::string text)
 {
-    // Keys and values may hold anything, a message is one line.
+    // Keys and values may contain anything, but a message is one line.
     for (char& c : text)
         if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
     return core::fail(Errc::setting, std::move(text));

@@ -1,4 +1,4 @@
-// Reading topologies: what all kinds have in common.
+// Reads topologies: what all kinds have in common.
 #include "machine/topology/kind.hpp"
 
 #include <algorithm>

@@ -54,7 +54,8 @@ public:
     {
         return make_matrix(distances_, levels.at(0));
     }
-    /// In a circle, with an edge where no third node lies on the way; many nodes in a grid.
+    /// Draws the nodes in a circle, with an edge between two nodes if no third node lies between them; many nodes are
+    /// drawn in a grid.
     [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto const drawn = nodes_to_draw(*this, used);
