@@ -19,7 +19,7 @@ namespace core = tapioca::core;
 
 namespace {
 
-/// Particles of each of `ranks` ranks, `mean` of them on average (with normal: about).
+/// Particles of each of `ranks` ranks, `mean` on average (approximately, with normal).
 Deal deal(Sizes const& sizes, int ranks, std::int64_t mean)
 {
     if (sizes.distribution == "uniform" && (sizes.heavy == "none" || ranks == 1)) return {ranks, mean};
@@ -43,7 +43,7 @@ Deal deal(Sizes const& sizes, int ranks, std::int64_t mean)
     return Deal(particles);
 }
 
-/// Such as ", normal sizes, 0.75 of them on the first half of the ranks"; nothing where all are equal.
+/// A text such as ", normal sizes, 0.75 of them on the first half of the ranks"; empty if all are equal.
 std::string label(Sizes const& sizes)
 {
     auto text =
