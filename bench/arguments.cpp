@@ -19,7 +19,7 @@ namespace machine = tapioca::machine;
 
 namespace {
 
-/// "1gbit" in bytes per second.
+/// Converts "1gbit" to bytes per second.
 double link_rate(std::string const& text)
 {
     std::size_t end = 0;
@@ -36,7 +36,7 @@ double link_rate(std::string const& text)
     return value * factor / 8;
 }
 
-/// What every verb has.
+/// Options of every verb.
 void add_general(CLI::App& verb, Arguments& a)
 {
     verb.add_option("--dir", a.setup.directory, "directory for the files")
@@ -48,10 +48,10 @@ void add_general(CLI::App& verb, Arguments& a)
         ->option_text("N [7]");
     verb.add_option("--json", a.json, "write the cells as a JSON array to this file")->option_text("FILE");
     verb.add_flag("--live", a.live, "redraw one progress line instead of printing many");
-    verb.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca bench`, before it starts the ranks
+    verb.add_flag("--parse-only", a.parse_only)->group("");  // used by `tapioca bench` before it starts the ranks
 }
 
-/// What the workloads have that are written and read.
+/// Options of the workloads that are written and read.
 void add_moving(CLI::App& verb, Arguments& a)
 {
     auto* const steps =
@@ -86,7 +86,7 @@ StageSetup parse_stage(std::string const& place)
     return {place, (*tier)->directory(), {}};
 }
 
-/// What is wrong with a value of --stage-drain; empty if nothing is.
+/// What is wrong with a value of --stage-drain; empty if it is valid.
 std::string check_drain(std::string const& value)
 {
     auto rate = value;
@@ -97,7 +97,7 @@ std::string check_drain(std::string const& value)
     return value + ": expected on, off or bytes a second such as 500M";
 }
 
-/// Which methods there are, and what they are told.
+/// Options that choose and configure methods.
 void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
 {
     auto names = method_names();
@@ -131,7 +131,7 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
                                : "count fsync after every written step (whole files: in the end), for all methods");
 }
 
-/// One of the table's workloads. What it returns leaves kind and workloads in `a`, if that verb was given.
+/// Adds one of the table's workloads. The returned function sets kind and workloads in `a` if that verb was given.
 std::function<core::Status()> add_workload(CLI::App& app, Arguments& a, workloads::WorkloadKind const& kind)
 {
     auto* const verb = app.add_subcommand(std::string(kind.name), std::string(kind.about));
@@ -172,7 +172,7 @@ void add_election(CLI::App& app, Arguments& a)
     add_general(*election, a);
 }
 
-/// What it returns leaves the set-up in `a`, if that verb was given.
+/// The function that it returns stores the set-up in `a` if this verb was given.
 std::function<core::Status()> add_halo(CLI::App& app, Arguments& a)
 {
     auto* const verb = app.add_subcommand(
@@ -202,7 +202,7 @@ std::function<core::Status()> add_halo(CLI::App& app, Arguments& a)
     };
 }
 
-/// Completes the methods. What is wrong with them, if anything.
+/// Completes the methods. Returns what is wrong with them, if anything.
 std::optional<std::string> choose_methods(Arguments& a)
 {
     auto const whole = a.writes_whole_files();

@@ -21,18 +21,18 @@ struct Arguments {
     bool explain = false;
     bool write_only = false;
     bool parse_only = false;
-    bool ways = false;       ///< every way that the planner could have taken
-    std::int64_t steps = 0;  ///< of a whole file; 0: two steps, timed one by one
+    bool ways = false;       ///< measure every way that the planner could have taken
+    std::int64_t steps = 0;  ///< steps of a whole file; 0: two steps, timed separately
     std::optional<double> compute_s;
-    bool all_methods = false;                       ///< none were named
-    workloads::WorkloadKind const* kind = nullptr;  ///< null: the election or the halo
-    std::vector<workloads::Maker> workloads;        ///< one after the other
+    bool all_methods = false;                       ///< no methods were named
+    workloads::WorkloadKind const* kind = nullptr;  ///< null: measure the election or the halo
+    std::vector<workloads::Maker> workloads;        ///< run one after the other
 
-    /// Whole files are measured, in phases.
+    /// True if whole files are measured, in phases.
     [[nodiscard]] bool writes_whole_files() const { return steps > 0 || compute_s || (kind && kind->whole_files); }
 };
 
-/// Fills in `arguments`. A status if there is nothing more to do: help was asked for, or something is wrong, and said.
+/// Fills `arguments`. Returns an exit status if there is nothing more to do: help was printed, or an error.
 std::optional<int> parse(int argc, char** argv, Arguments& arguments);
 
 }  // namespace bench

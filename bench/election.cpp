@@ -93,7 +93,7 @@ private:
     MPI_Group group_ = MPI_GROUP_NULL;
 };
 
-/// declare() with `cost.partitions` aggregators; notes what came of it.
+/// Calls declare() with `cost.partitions` aggregators and records the result.
 double declare(MPI_Comm comm, BenchWorkload const& workload, ElectionSetup const& setup, ElectionCost& cost)
 {
     auto const path = setup.directory + "/tapioca-bench.election.dat";
@@ -135,7 +135,8 @@ std::vector<ElectionCost> elect(MPI_Comm comm, BenchWorkload const& workload, El
         cost.partitions = partitions;
         MPI_Comm_size(comm, &cost.ranks);
         Sequence const sequence(comm, members_of(comm, workload, partitions));
-        for (int repetition = -1; repetition < setup.repetitions; ++repetition) {  // the first does not count
+        for (int repetition = -1; repetition < setup.repetitions;
+             ++repetition) {  // the first repetition does not count
             auto const split = timed(comm, [&] { sequence.by_split(); });
             auto const group = timed(comm, [&] { sequence.by_group(); });
             auto const declared = declare(comm, workload, setup, cost);

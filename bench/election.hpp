@@ -1,4 +1,5 @@
-// Election: what choosing aggregators costs, partition after partition as the papers do it, and in File::declare().
+// Election: measures the cost of choosing aggregators, partition after partition as in the papers, and in
+// File::declare().
 #pragma once
 
 #include <string>
@@ -15,13 +16,13 @@ struct ElectionSetup {
     std::string layout = "aos";
     std::vector<int> partitions{1, 2, 4, 8, 16, 32, 64};
     int repetitions = 7;
-    int ranks_per_node = -1;  ///< pretended; 0: the nodes there are; -1: a quarter of the ranks
+    int ranks_per_node = -1;  ///< pretended; 0: the real nodes; -1: a quarter of the ranks
 };
 
-/// Seconds for one number of partitions, all of them together.
+/// Seconds for one number of partitions, for all partitions together.
 struct ElectionCost {
     int partitions = 0;
-    int aggregators = 0;  ///< that declare() chose: no more than there are ranks
+    int aggregators = 0;  ///< chosen by declare(): no more than there are ranks
     int nodes = 0;
     int ranks = 0;
     Spread split;    ///< for every partition: MPI_Comm_split for its ranks, MPI_Allreduce with MPI_MINLOC
@@ -29,7 +30,7 @@ struct ElectionCost {
     Spread declare;  ///< all of File::declare()
 };
 
-/// Collective over `comm`; the same on every rank but for the times, which are rank 0's.
+/// Collective over `comm`. The result is the same on every rank, except for the times, which are rank 0's.
 std::vector<ElectionCost> elect(MPI_Comm comm, BenchWorkload const& workload, ElectionSetup const& setup);
 
 std::string table(std::string const& title, std::vector<ElectionCost> const& costs);

@@ -1,4 +1,4 @@
-// tapioca-bench: the MPI program behind `tapioca bench`, for one's own launcher.
+// tapioca-bench: the MPI program behind `tapioca bench`, which can also be started with any launcher.
 #include "run.hpp"
 
 int main(int argc, char** argv)

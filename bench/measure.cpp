@@ -17,7 +17,7 @@ namespace bench {
 
 namespace {
 
-/// A plan for one node has no such object.
+/// The plan of a single node has no such object.
 NetworkTotals network_of(nlohmann::json const& plan, char const* direction)
 {
     if (!plan.is_object()) return {};
@@ -28,7 +28,8 @@ NetworkTotals network_of(nlohmann::json const& plan, char const* direction)
             network.value("most_in_bytes", std::int64_t{0}), network.value("most_out_bytes", std::int64_t{0}), 0};
 }
 
-/// What must cross between switches: of each partition, all but the bytes of the switch with most of them. Collective.
+/// The bytes that must cross between switches: of each partition, all except those of the switch with the most.
+/// Collective.
 std::int64_t must_cross(MPI_Comm comm, BenchWorkload const& workload, nlohmann::json const& plan, char const* direction,
                         int switches)
 {
@@ -116,7 +117,7 @@ public:
     }
 
 private:
-    /// A name of its own for every file: on a distributed file system other hosts may remember a deleted one.
+    /// Every file gets a new name, because other hosts of a distributed file system may remember a deleted one.
     void next_path() { path_ = fmt::format("{}/tapioca-bench.{}.{}.dat", setup_.directory, workload_.name, files_++); }
 
     VariableBuffers& buffers(Method const& method) { return method.contiguous() ? contiguous_ : scattered_; }
@@ -141,7 +142,7 @@ private:
         return same;
     }
 
-    /// Two steps: the first is cold, the second steady.
+    /// Writes two steps: the first is cold, the second steady.
     void write(Method& method, std::uint64_t seed)
     {
         fill(method, 0, seed);
@@ -188,10 +189,10 @@ private:
 
     Unused open_unused()
     {
-        constexpr int times = 20;  // one is short, and some MPIs' take anything from one to ten milliseconds
+        constexpr int times = 20;  // a single one is short, and takes from one to ten milliseconds in some MPIs
         Unused unused;
         next_path();
-        (void)open_and_close(comm_, path_, false);  // the file is there from now on
+        (void)open_and_close(comm_, path_, false);  // the file exists from now on
         for (int i = 0; i < setup_.repetitions * times; ++i)
             for (bool const through : {i % 2 == 0, i % 2 != 0})
                 (through ? unused.through : unused.alone).push_back(open_and_close(comm_, path_, through));
@@ -220,11 +221,11 @@ private:
         cell.declared = method.declaration() != nullptr;
     }
 
-    /// One more write and read with a report, untimed, to see where TAPIOCA spends its time.
+    /// Makes one more write and read with a report, untimed, to see where TAPIOCA spends its time.
     void explain(BenchOutcome& outcome)
     {
         auto& result = outcome.breakdown;
-        // The environment beats options.
+        // The environment takes precedence over options.
         auto const* const asked = std::getenv("TAPIOCA_REPORT");
         auto const report = asked ? std::string(asked) : path_ + ".report.json";
         tapioca::Options options;
@@ -300,7 +301,7 @@ bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, st
     int const fd = ::open(path.c_str(), O_RDONLY);
     bool same = fd >= 0;
     std::vector<std::byte> piece(std::size_t{1} << 20);
-    // Not by the size, which a distributed file system may remember from before: a read beyond asks again.
+    // Does not use the size, which a distributed file system may have cached: a read beyond the end asks again.
     if (same && rank == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
     for (auto at = begin; same && at < end;) {
         auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));

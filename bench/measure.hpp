@@ -1,4 +1,4 @@
-// Measuring: all methods in turn, repetition by repetition, each on a fresh file, each verified.
+// Measures all methods in turn, repetition by repetition, each on a fresh file, and verifies each.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ struct Setup {
     bool fsync = false;
     bool read = true;
     MethodSetup method;
-    double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: not known
-    int switches = 1;             ///< behind which the ranks sit, in equal parts
-    bool dropin = false;          ///< MPI-IO also through the drop-in library
+    double link_bytes_per_s = 0;  ///< of every node's link, each way; 0: unknown
+    int switches = 1;             ///< number of switches, between which the ranks are divided equally
+    bool dropin = false;          ///< measure MPI-IO also through the drop-in library
     /// Called on rank 0 before each piece of work: method, repetition.
     std::function<void(std::string const&, int)> progress;
 };
 
-/// One method, one direction, one phase: what the table has a row for.
+/// One method, one direction, one phase: a row of the table.
 struct Cell {
     std::string workload, layout, op, phase, method;
     std::int64_t bytes_per_rank = 0;
@@ -33,10 +33,10 @@ struct Cell {
     int ranks = 0;
     Spread mb_per_s;  ///< one per repetition
     bool verified = true;
-    bool declared = false;                         ///< with a plan, which tells what must cross
-    std::optional<std::int64_t> crossing_bytes;    ///< between nodes, in TAPIOCA's plan, where links are asked for
-    std::optional<std::int64_t> must_cross_bytes;  ///< between switches, in that plan's partitions, at best
-    double link_mb_per_s = 0;                      ///< what the nodes' links allow with that plan; 0: no bound
+    bool declared = false;                         ///< has a plan, from which the crossing bytes follow
+    std::optional<std::int64_t> crossing_bytes;    ///< bytes between nodes in TAPIOCA's plan, if links are asked for
+    std::optional<std::int64_t> must_cross_bytes;  ///< least bytes between switches with that plan's partitions
+    double link_mb_per_s = 0;                      ///< rate that the nodes' links allow with that plan; 0: no limit
 };
 
 /// Figures of TAPIOCA's declaration: worst rank, median repetition.
@@ -47,7 +47,7 @@ struct DeclareCost {
     std::int64_t pieces = 0;
 };
 
-/// What TAPIOCA spent its time on in one more, untimed, write and read: mean seconds over ranks.
+/// How TAPIOCA spent its time in an additional, untimed write and read: mean seconds over ranks.
 struct Breakdown {
     double planning = 0;
     struct DirectionTimes {
@@ -56,7 +56,7 @@ struct Breakdown {
     std::string plan;
 };
 
-/// What TAPIOCA's plan sends between nodes in one step; no nodes: nothing is known.
+/// What TAPIOCA's plan sends between nodes in one step; 0 nodes: unknown.
 struct NetworkTotals {
     int nodes = 0;
     std::int64_t crossing_bytes = 0;
@@ -67,24 +67,24 @@ struct NetworkTotals {
     [[nodiscard]] double allowed_mb_per_s(std::int64_t step_bytes, double link_bytes_per_s) const;
 };
 
-/// Seconds to open and close a file that nobody uses.
+/// Seconds to open and close a file that is not used.
 struct Unused {
-    Spread alone, through;  ///< many to a repetition
+    Spread alone, through;  ///< many values per repetition
 };
 
 struct BenchOutcome {
     std::vector<Cell> cells;
-    std::optional<Unused> unused;  ///< with the drop-in library
+    std::optional<Unused> unused;  ///< only with the drop-in library
     NetworkTotals write, read;
     DeclareCost declare;
     Breakdown breakdown;
 };
 
-/// Whether the `total` bytes of the file, and no more, are what `seed` makes them. Collective: each rank reads a slice
-/// of it with plain calls and compares every byte.
+/// Whether the file has exactly `total` bytes, and they are those of `seed`. Collective: each rank reads a slice with
+/// plain calls and compares every byte.
 bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed);
 
-/// Collective over `comm`; the outcome is complete on rank 0.
+/// Collective over `comm`; the outcome is complete on rank 0 only.
 BenchOutcome measure(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup);
 
 }  // namespace bench

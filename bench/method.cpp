@@ -75,8 +75,8 @@ private:
     Declaration declaration_;
 };
 
-/// MPI-IO: one call per variable; blocks through a file view, whose pointer moves on from step to step. Alone, or
-/// `through` the drop-in library, and there perhaps with a log on a `stage`.
+/// MPI-IO: one call per variable; blocks go through a file view, whose pointer advances from step to step. Either
+/// alone, or `through` the drop-in library, there optionally with a log on a `stage`.
 class MpiIo final : public Method {
 public:
     MpiIo(MPI_Comm comm, BenchWorkload const& workload, bool collective, bool through, StageSetup const* stage,
@@ -220,7 +220,7 @@ private:
     int fd_ = -1;
 };
 
-/// TAPIOCA with a log on the stage, one to a process or one to a node.
+/// TAPIOCA with a log on the stage, one per process or one per node.
 tapioca::Options staged(StageSetup const& stage, tapioca::StageMapping mapping)
 {
     tapioca::Options options;
@@ -230,18 +230,18 @@ tapioca::Options staged(StageSetup const& stage, tapioca::StageMapping mapping)
     return options;
 }
 
-/// For what a method is there.
+/// What a method is used for.
 enum class For {
     steps,          ///< can be measured step by step
     whole_files,    ///< writes to the stage first
-    dropin,         ///< the method before it, through the drop-in library
-    dropin_staged,  ///< the same, through a log on the stage, for whole files
+    dropin,         ///< the previous method, through the drop-in library
+    dropin_staged,  ///< the previous method, through the drop-in library with a log on the stage, for whole files
 };
 
-/// A row of the table: to add a peer, write its class and its row.
+/// A row of the table. To add a method, write its class and its row.
 struct MethodRow {
     char const* name;
-    char const* label;  ///< for people
+    char const* label;  ///< shown to users
     For what;
     std::unique_ptr<Method> (*make)(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup);
 };

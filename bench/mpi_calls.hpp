@@ -1,4 +1,4 @@
-// What every method that calls MPI-IO needs: errors as exceptions, and hints for the drop-in library.
+// Helpers for methods that call MPI-IO: errors as exceptions, and hints for the drop-in library.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@ namespace bench {
 /// Throws std::runtime_error, saying which `call` failed, unless `code` is MPI_SUCCESS.
 void check_mpi(int code, char const* call);
 
-/// The hint that keeps the drop-in library away, or, `through` it, those of a `stage` (may be null) and of `settings`.
+/// The hint that turns the drop-in library off or, if `through` it, those of a `stage` (may be null) and of `settings`.
 class HintList {
 public:
     explicit HintList(bool through, StageSetup const* stage = nullptr, SettingList const& settings = {});

@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    /// One file, from open to close. Its bytes are made before, so that only writing is timed.
+    /// Writes one file, from open to close. Its bytes are generated before, so that only writing is timed.
     void write(Method& method, std::uint64_t seed, PhasesCell& cell)
     {
         auto const path = fmt::format("{}/tapioca-bench.{}.{}.dat", setup_.directory, workload_.name, files_++);
@@ -87,7 +87,7 @@ private:
             ExpectedData(workload_, step * workload_.step_shift, seed).fill(var, to[var]);
     }
 
-    /// All steps. Seconds inside of them, on the slowest rank.
+    /// Moves all steps. Returns the seconds spent in them on the slowest rank.
     double move(Method& method)
     {
         if (compute_s_ <= 0)
@@ -97,7 +97,7 @@ private:
         double seconds = 0;
         for (int step = 0; step < workload_.steps; ++step) {
             if (step > 0) std::this_thread::sleep_for(std::chrono::duration<double>(compute_s_));
-            MPI_Barrier(comm_);  // nobody is charged for a neighbour that slept longer
+            MPI_Barrier(comm_);  // so that no rank is charged for another one that slept longer
             auto const start = MPI_Wtime();
             method.move(step, buffers(method, step));
             seconds += MPI_Wtime() - start;
@@ -105,7 +105,7 @@ private:
         return most(comm_, seconds);
     }
 
-    /// From every rank: on several nodes each has bytes of its own to send.
+    /// Called on every rank, because each node of several has bytes of its own to send.
     static void sync(std::string const& path)
     {
         int const fd = ::open(path.c_str(), O_RDWR);
@@ -115,7 +115,7 @@ private:
         if (!good) throw std::runtime_error(fmt::format("fsync of {}: {}", path, std::strerror(why)));
     }
 
-    /// Whether this rank's own file has its buffers, one after the other.
+    /// Whether this rank's own file contains its buffers, one after the other.
     bool own_file_matches(int fd)
     {
         std::int64_t at = 0;
@@ -134,8 +134,8 @@ private:
     BenchWorkload const& workload_;
     Setup const& setup_;
     double compute_s_;
-    std::vector<VariableBuffers> scattered_;   ///< every step's
-    std::vector<VariableBuffers> contiguous_;  ///< the same for methods that want one piece
+    std::vector<VariableBuffers> scattered_;   ///< for every step
+    std::vector<VariableBuffers> contiguous_;  ///< the same for methods that need one piece
     int rank_ = 0;
     int files_ = 0;
 };

@@ -1,4 +1,4 @@
-// Phases: whole files, written by all methods in turn, with the time of opening, of all writes and of closing apart.
+// Phases: whole files, written by all methods in turn; the times of opening, of all writes and of closing are separate.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace bench {
 /// Seconds of the slowest rank, one value per repetition.
 struct Phases {
     Spread open;
-    Spread write;  ///< all calls, from the first to the return of the last, without what is computed between them
-    Spread flush;  ///< closing, and what that takes along: a log's flush, a copy; fsync where it is asked for
-    Spread total;  ///< the three together: how long the application is held up
+    Spread write;  ///< all calls, from the first to the return of the last, without the computing between them
+    Spread flush;  ///< closing the file, including a log's flush or a copy, and fsync if it is asked for
+    Spread total;  ///< the sum of the three: how long the application is delayed
 };
 
 /// One method's row.
@@ -31,11 +31,11 @@ struct PhasesOutcome {
     std::vector<PhasesCell> cells;
 };
 
-/// `compute_s`: how long every rank sleeps between two steps, as if it computed and left the processor to others.
-/// Collective over `comm`; the outcome is the same on all ranks.
+/// `compute_s`: how long every rank sleeps between two steps, as if it computed without using the processor. Collective
+/// over `comm`; the outcome is the same on all ranks.
 PhasesOutcome measure_phases(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup, double compute_s);
 
-/// Medians with coefficients of variation, and how many times as fast as MPI-IO's collective calls.
+/// Medians with coefficients of variation, and the speed as a multiple of that of MPI-IO's collective calls.
 std::string table(std::string const& title, PhasesOutcome const& outcome);
 /// All cells as a JSON array.
 std::string to_json(std::vector<PhasesOutcome> const& outcomes);

@@ -17,7 +17,7 @@ PhasesCell const* row_of(PhasesOutcome const& outcome, std::string const& method
     return at == outcome.cells.end() ? nullptr : &*at;
 }
 
-/// How many times as fast as `to`; 0 where that cannot be said.
+/// How many times as fast as `to`; 0 if unknown.
 double times_as_fast(Spread const& seconds, Spread const& to)
 {
     return seconds.median() > 0 ? to.median() / seconds.median() : 0;
@@ -35,7 +35,7 @@ std::string as_ms(Spread const& seconds)
     return fmt::format("{:>7.{}f} {:>3.0f}%", ms, ms < 1000 ? 3 : ms < 100000 ? 1 : 0, seconds.cv() * 100);
 }
 
-/// Against MPI-IO's collective calls, and against the log's limit; 0: not measured.
+/// Relative to MPI-IO's collective calls, and to the log's limit; 0: not measured.
 struct Ratios {
     double write = 0, total = 0, log = 0;
 };

@@ -60,7 +60,7 @@ void write_json(Arguments const& a, std::string const& text)
     if (!status) throw std::runtime_error("cannot write " + status.error().text);
 }
 
-/// A directory of this run's own for its files, whose names are known to others. Collective.
+/// A directory for the files of this run, whose names others can guess. Collective.
 class OwnDirectory {
 public:
     OwnDirectory(std::string const& parent, int rank) : rank_(rank)
@@ -90,8 +90,8 @@ private:
     int rank_;
 };
 
-/// stage-out needs a fast tier that all ranks share. Where they do not, it is left out if nobody asked for it; else
-/// false. Collective.
+/// stage-out needs a fast tier that all ranks share. If they do not share it, stage-out is left out if it was not asked
+/// for; otherwise returns false. Collective.
 bool can_stage_out(Arguments& a, int rank)
 {
     auto& methods = a.setup.methods;
@@ -105,7 +105,7 @@ bool can_stage_out(Arguments& a, int rank)
     return a.all_methods;
 }
 
-/// Tells where the run is: one line to a workload, or one that is drawn again and again.
+/// Reports the progress of the run: one line per workload, or one that is redrawn.
 std::function<void(std::string const&, int)> progress(Arguments const& a, std::string const& line)
 {
     return [&a, line](std::string const& method, int repetition) {
@@ -119,7 +119,7 @@ std::function<void(std::string const&, int)> progress(Arguments const& a, std::s
     };
 }
 
-/// Makes the workloads one after the other, and prints what measure(workload, setup) has to say on rank 0. Collective.
+/// Makes the workloads one after the other, and prints the result of measure(workload, setup) on rank 0. Collective.
 template <class Measure>
 void for_each_workload(Arguments const& a, int rank, OwnDirectory const& files, Measure measure)
 {
@@ -137,7 +137,7 @@ void for_each_workload(Arguments const& a, int rank, OwnDirectory const& files, 
     }
 }
 
-/// Tells on rank 0 whether all was right, and writes the JSON. Returns the exit status.
+/// Reports on rank 0 whether everything was verified, and writes the JSON. Returns the exit status.
 int conclude(Arguments const& a, int rank, bool verified, char const* done, std::string const& json)
 {
     if (rank == 0) {

@@ -20,8 +20,8 @@ namespace bench {
 
 namespace {
 
-constexpr std::int64_t copy_bytes = 1 << 20;    // of one read and one write
-constexpr std::int64_t round_bytes = 16 << 20;  // of a rank in one collective call
+constexpr std::int64_t copy_bytes = 1 << 20;    // bytes of one read and one write
+constexpr std::int64_t round_bytes = 16 << 20;  // bytes of a rank in one collective call
 constexpr std::size_t round_pieces = 1 << 16;
 
 [[noreturn]] void fail(std::string const& what)
@@ -69,7 +69,7 @@ std::pair<std::string, int> new_file(std::string const& directory)
     return {path, fd};
 }
 
-/// A log for this process alone. It has no name, so that nothing stays behind.
+/// A log of this process alone. It has no name, so nothing is left behind.
 Descriptor new_log(std::string const& directory)
 {
     auto const [path, fd] = new_file(directory);
@@ -77,7 +77,7 @@ Descriptor new_log(std::string const& directory)
     return Descriptor(fd);
 }
 
-/// A new file that rank 0 makes: its path, on all ranks. Collective.
+/// Rank 0 creates a new file. Returns its path on all ranks. Collective.
 std::string new_shared_file(MPI_Comm comm, std::string const& directory)
 {
     int rank = 0;
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    /// Copies this rank's share of `total` bytes; shares meet at whole pages.
+    /// Copies this rank's share of `total` bytes; shares are divided at page boundaries.
     void copy(std::int64_t total) const
     {
         auto const share = [&](int rank) { return rank == size_ ? total : total / size_ * rank / 4096 * 4096; };
@@ -159,7 +159,7 @@ struct LogPiece {
     std::int64_t position = 0;
 };
 
-/// Pieces in the file's order, and those that lie together both there and in the log as one.
+/// Sorts pieces by their position in the file, and joins those that are adjacent both there and in the log.
 void sort_and_join(std::vector<LogPiece>& pieces)
 {
     std::sort(pieces.begin(), pieces.end(), [](LogPiece const& a, LogPiece const& b) { return a.offset < b.offset; });
@@ -174,7 +174,7 @@ void sort_and_join(std::vector<LogPiece>& pieces)
     pieces.resize(kept);
 }
 
-/// Cut into rounds that are bounded in bytes and in pieces.
+/// Divides the pieces into rounds with a limited number of bytes and pieces.
 std::vector<std::vector<LogPiece>> rounds_of(std::vector<LogPiece> const& pieces)
 {
     std::vector<std::vector<LogPiece>> rounds;
@@ -238,7 +238,7 @@ public:
     }
 
 private:
-    /// One collective call, in which a rank may have nothing.
+    /// One collective call, in which a rank may have no data.
     void flush(std::vector<LogPiece> const& round)
     {
         std::vector<int> lengths;
@@ -289,7 +289,7 @@ public:
     {
         if (::fsync(log_.get()) != 0) fail("fsync of a log");
     }
-    void close() override {}  // what was written is still to be compared
+    void close() override {}  // the file is still needed for verification
     [[nodiscard]] int own_file() const override { return log_.get(); }
 
 private:

@@ -1,4 +1,4 @@
-// The benchmark's results for people and for programs.
+// The benchmark's results for users and for programs.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace bench {
 
-/// One workload's rows: median, spread, and ratios to the limit and to the better MPI-IO; and, where the rate of the
-/// nodes' links is given, what they allow.
+/// One workload's rows: median, spread, and ratios to the limit and to the better MPI-IO; and, if the rate of the
+/// nodes' links is given, the rate that they allow.
 std::string table(std::string const& title, BenchOutcome const& outcome, double link_bytes_per_s);
 
 /// All cells as a JSON array.

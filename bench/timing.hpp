@@ -1,4 +1,4 @@
-// Timing: seconds of the slowest rank, and what repetitions of a measurement come to.
+// Timing: seconds of the slowest rank, and statistics of repeated measurements.
 #pragma once
 
 #include <mpi.h>
@@ -27,7 +27,7 @@ double most(MPI_Comm comm, double value);
 /// Whether `value` is true on all ranks. Collective.
 bool everywhere(MPI_Comm comm, bool value);
 
-/// Seconds of `work` on the slowest rank, all having started together. Collective.
+/// Seconds of `work` on the slowest rank; all ranks start together. Collective.
 template <class Work>
 double timed(MPI_Comm comm, Work work)
 {

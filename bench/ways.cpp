@@ -14,8 +14,8 @@ namespace bench {
 
 namespace {
 
-constexpr int learning_steps = 96;              // before what was learnt is measured, and so before all others
-constexpr std::int64_t timed_bytes = 64 << 20;  // of all timed steps together, where that is not too many
+constexpr int learning_steps = 96;  // steps before the learnt choice is measured, and so before all others, too
+constexpr std::int64_t timed_bytes = 64 << 20;  // of all timed steps together, if that is not too many
 
 double median(std::vector<double> const& values, std::size_t first, std::size_t step)
 {
@@ -24,21 +24,21 @@ double median(std::vector<double> const& values, std::size_t first, std::size_t 
     return spread.median();
 }
 
-/// The first of the odd repetitions; the only one, if there is no second.
+/// The first of the odd repetitions; the only repetition, if there is no second.
 std::size_t first_to_compare(std::vector<double> const& values)
 {
     return values.size() > 1 ? 1 : 0;
 }
 
-/// Seconds of `better` over those of `taken` in the odd repetitions.
+/// Seconds of `better` divided by those of `taken`, in the odd repetitions.
 double ratio(std::vector<double> const& better, std::vector<double> const& taken)
 {
     auto const first = first_to_compare(taken);
     return median(better, first, 2) / median(taken, first, 2);
 }
 
-/// How often a repetition of `better` took less than one of `taken`, of all pairs of odd ones: 0.5 where they do not
-/// differ, 1 where they do not overlap.
+/// How often a repetition of `better` took less time than one of `taken`, among all pairs of odd ones: 0.5 if they do
+/// not differ, 1 if they do not overlap.
 double certainty(std::vector<double> const& better, std::vector<double> const& taken)
 {
     auto const first = first_to_compare(taken);
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    /// So many that they take a while, but no more than fit where steps of several ranks lie between each other.
+    /// Chooses so many steps that they take a while, but no more than fit if steps of several ranks interleave.
     void choose_steps()
     {
         auto const enough = static_cast<int>(
@@ -114,7 +114,7 @@ private:
         for (int repetition = 0; repetition < setup_.repetitions; ++repetition) {
             tell(fmt::format("{} {}", op, interface), repetition);
             for (auto& [by, settings, seconds] : turns) seconds->push_back(step(by, settings, source, outcome));
-            // What comes before and after may matter, such as what is still to be written to disk.
+            // The order may matter, for example because of data that is still to be written to disk.
             std::rotate(turns.begin(), turns.begin() + 1, turns.end());
         }
         if (rank_ == 0 && !source.empty()) ::unlink(source.c_str());
@@ -126,7 +126,7 @@ private:
         if (rank_ == 0 && setup_.progress) setup_.progress(what, repetition);
     }
 
-    /// The ways there are, and the one that is taken: from a plan that is made and not used. Collective.
+    /// Finds the possible ways, and the one that is taken, from a plan that is made but not used. Collective.
     void look_at_plan(WaysOutcome& outcome)
     {
         auto const path = next_path();
@@ -174,7 +174,7 @@ private:
         return same;
     }
 
-    /// A file for all reads, with all steps in it. Collective.
+    /// Makes a file with all steps, for all reads. Collective.
     std::string prepare()
     {
         auto const path = next_path();
@@ -188,8 +188,8 @@ private:
         return path;
     }
 
-    /// Seconds of a step, after those in which something may be learnt. Reads from `source`, or writes if it is empty.
-    /// Collective.
+    /// Seconds of a step, measured after the steps in which something may be learnt. Reads from `source`, or writes if
+    /// it is empty. Collective.
     double step(std::string const& name, SettingList const& settings, std::string const& source, WaysOutcome& outcome)
     {
         bool const writing = source.empty();
@@ -198,7 +198,7 @@ private:
         setup.settings = settings;
         auto const method = make_method(name, comm_, workload_, setup);
         method->open(path, writing);
-        // MPI-IO with a view writes on from where it is, so no step is left out.
+        // MPI-IO with a view continues from its position, so no step is left out.
         for (int step = 0; step < learning_; ++step) move(*method, step, writing);
         double seconds = 0;
         bool right = true;
@@ -221,7 +221,7 @@ private:
         method.move(step, buffers_);
     }
 
-    /// Whether this rank's bytes of the first `steps` steps are in the file, found by plain reads. Local.
+    /// Whether this rank's bytes of the first `steps` steps are in the file, according to plain reads. Local.
     bool check(std::string const& path, int steps)
     {
         auto file = tapioca::File::open(MPI_COMM_SELF, path, tapioca::Mode::read);

@@ -1,5 +1,5 @@
-// Ways: every way that the planner could have taken, in turns, beside the one that it took. What choosing cost is the
-// regret: seconds of the best way over those of the chosen one.
+// Ways: measures every way that the planner could have taken, in turn with the one that it took. The regret is what the
+// choice cost: the seconds of the best way divided by those of the chosen one.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace bench {
 
 struct WayCell {
     std::string name;
-    std::optional<double> predicted_s;  ///< none for what is left to the MPI library
-    SettingList settings;               ///< that force it
-    std::vector<double> seconds;        ///< of a step, one for each repetition
+    std::optional<double> predicted_s;  ///< none if the access is left to the MPI library
+    SettingList settings;               ///< settings that force this way
+    std::vector<double> seconds;        ///< of a step, one value per repetition
 };
 
 /// One workload, one direction, one interface.
@@ -29,23 +29,23 @@ struct WaysOutcome {
     std::vector<double> learnt_s;   ///< by default, after some steps
     bool verified = true;
 
-    /// Index of the way with the least median of the even repetitions.
+    /// Index of the way with the least median in the even repetitions.
     [[nodiscard]] std::size_t best() const;
-    /// Seconds of the best way over those by default, in the odd repetitions; 1 where the best way is the chosen one.
+    /// Seconds of the best way divided by those of the default, in the odd repetitions; 1 if the best way is the chosen
+    /// one.
     [[nodiscard]] double regret() const;
-    /// The same, after some steps.
+    /// The same after some steps, in which something may have been learnt.
     [[nodiscard]] double regret_after_learning() const;
-    /// How often, of all pairs of odd repetitions, the best way was really the faster one: 0.5 where it was by chance,
-    /// 1 where it always was.
+    /// How often, among all pairs of odd repetitions, the best way was really faster: 0.5 if by chance, 1 if always.
     [[nodiscard]] double certainty() const;
     [[nodiscard]] double certainty_after_learning() const;
 };
 
-/// Collective over `comm`; the outcomes are complete on rank 0. One for each direction and interface.
+/// Collective over `comm`; the outcomes, one for each direction and interface, are complete on rank 0 only.
 std::vector<WaysOutcome> measure_ways(MPI_Comm comm, BenchWorkload workload, Setup const& setup);
 
 std::string table(WaysOutcome const& outcome);
-/// What all cells of a run come to: how many, median and least regret.
+/// The summary of all cells of a run: their number, median and least regret.
 std::string summary(std::vector<WaysOutcome> const& outcomes);
 std::string to_json(std::vector<WaysOutcome> const& outcomes);
 

@@ -16,7 +16,7 @@ Spread spread_of(std::vector<double> const& values)
     return spread;
 }
 
-/// Milliseconds with four digits that count.
+/// Milliseconds with four significant digits.
 std::string ms(double seconds)
 {
     auto const value = seconds * 1e3;

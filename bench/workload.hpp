@@ -1,4 +1,4 @@
-// BenchWorkload: what this rank of a benchmark moves in a step, and the bytes that must be found afterwards.
+// BenchWorkload: what this rank of a benchmark moves in a step, and the bytes that are expected afterwards.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace bench {
 /// A workload as this rank moves it.
 struct BenchWorkload : workloads::Workload, workloads::RankPart {
     std::int64_t step_bytes = 0;   ///< of all ranks
-    std::int64_t step_shift = 0;   ///< how far on the next step lies: step_bytes, unless steps interleave
+    std::int64_t step_shift = 0;   ///< distance in the file to the next step: step_bytes, unless steps interleave
     std::int64_t rank_bytes = 0;   ///< of this rank
-    std::int64_t rank_offset = 0;  ///< of all lower ranks: where the limit's contiguous piece begins
+    std::int64_t rank_offset = 0;  ///< bytes of all lower ranks: where the limit's contiguous piece begins
 
     [[nodiscard]] std::int64_t file_bytes() const { return steps * step_bytes; }
 };
 
-/// Collective over `comm`, for whose ranks the workload is made.
+/// Makes the workload for the ranks of `comm`. Collective over it.
 BenchWorkload make(MPI_Comm comm, workloads::Maker const& maker);
 
-/// The bytes of the file at `offset`, as `seed` makes them: every byte depends on its place alone.
+/// Generates the bytes of the file at `offset` from `seed`: every byte depends only on its position.
 void fill(std::span<std::byte> to, std::int64_t offset, std::uint64_t seed);
 [[nodiscard]] bool matches(std::span<std::byte const> bytes, std::int64_t offset, std::uint64_t seed);
 

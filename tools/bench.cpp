@@ -1,4 +1,4 @@
-// tapioca bench: starts tapioca-bench on ranks of its own.
+// tapioca bench: starts tapioca-bench on its own ranks.
 #include <algorithm>
 
 #include <fmt/core.h>

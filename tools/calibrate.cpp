@@ -1,4 +1,4 @@
-// tapioca calibrate: starts tapioca-calibrate on ranks of its own.
+// tapioca calibrate: starts tapioca-calibrate on its own ranks.
 #include "launch.hpp"
 #include "verb.hpp"
 

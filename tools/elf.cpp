@@ -27,7 +27,7 @@ std::optional<Bytes> cut(Bytes file, std::uint64_t offset, std::uint64_t count)
     return file.subspan(offset, count);
 }
 
-/// The `index`th of a table of T, whose entries are `stride` bytes apart.
+/// The `index`th entry of a table of T, whose entries are `stride` bytes apart.
 template <class T>
 std::optional<T> entry(Bytes file, std::uint64_t table, std::uint64_t stride, std::uint64_t index)
 {
@@ -63,7 +63,7 @@ bool is_elf(Bytes file)
 
 core::Result<Facts> read(Bytes file)
 {
-    // e_machine lies at the same place whatever the class.
+    // e_machine is at the same place in both classes.
     if (!is_elf(file) || file.size() < offsetof(Elf64_Ehdr, e_version)) return core::fail(Errc::io, cut_short);
     Facts facts;
     auto const byte = [&](std::size_t at) { return std::to_integer<int>(file[at]); };

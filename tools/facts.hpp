@@ -1,4 +1,4 @@
-// What `tapioca info` tells: gathered once, told as text or as JSON.
+// What `tapioca info` shows: gathered once, shown as text or as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// tapioca info: what is known of this host, of a platform and of a directory's file system.
+// tapioca info: what is known about this host, a platform and a directory's file system.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -41,7 +41,7 @@ Host find_host()
     return host;
 }
 
-/// Of the files that are made in a directory: of one without a name, or with one for a moment.
+/// The storage of files in a directory, found with a file that has no name, or has one only for a moment.
 Result<machine::Storage> storage_in(std::string const& directory)
 {
     tapioca::core::Descriptor file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <mpi.h>  // for the name of the MPI only
+#include <mpi.h>  // only for the name of the MPI
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ int cores()
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// The launcher this was built with, or the first of its kind on the PATH.
+/// The launcher with which this was built, or the first of its kind on the PATH.
 std::string find_launcher()
 {
     if (::access(TAPIOCA_MPIEXEC, X_OK) == 0) return TAPIOCA_MPIEXEC;

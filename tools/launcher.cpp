@@ -14,7 +14,7 @@ namespace {
 using tapioca::Errc;
 namespace core = tapioca::core;
 
-/// Options by the number of words that follow them, without dashes. `letters`: -n4 and -lu are understood, as by
+/// Options by the number of words that follow them, without dashes. `letters`: -n4 and -lu are understood, as with
 /// getopt.
 struct Table {
     bool letters;
@@ -35,7 +35,7 @@ Table const open_mpi_options = {
     "noprefix novm s preload-binary xml tv get-stack-traces continuous enable-recovery disable-recovery do-not-launch "
     "leave-session-attached show-progress report-state-on-timeout index-argv-by-rank set-cwd-to-session-dir"};
 
-Table const hydra_options = {  // Intel's among them
+Table const hydra_options = {  // including Intel's
     false, "genv env",
     "n np f hosts hostfile host hostlist machinefile machine wdir configfile genvlist genvexcl envlist envexcl "
     "launcher "
@@ -67,7 +67,7 @@ Table const aprun_options = {true, "",
                              "environment-override memory-per-pe architecture",
                              "q b B R T v ss V h"};
 
-/// A program that starts another: its options, and the words of its own before the other's name.
+/// A program that starts another: its options, and the number of its own words before the other's name.
 struct Wrapper {
     std::string_view name;
     Table options;
@@ -119,14 +119,14 @@ bool is_assignment(std::string const& word)
     return equals != std::string::npos && equals > 0 && word[0] != '-' && word.find('/') > equals;
 }
 
-/// A walk along words[.., end): options, then the word that is none.
+/// A walk along words[.., end): options, then the first word that is not an option.
 struct Walk {
     Words const& words;
     std::size_t at, end;
     IsProgram const& is_program;
     std::vector<Option> options{};
 
-    /// How many words after this one are values of `name`.
+    /// The number of words after this one that are values of `name`.
     [[nodiscard]] std::size_t values(Table const& table, std::string_view name) const
     {
         if (has(table.two, name)) return 2;
@@ -185,7 +185,7 @@ struct Walk {
     }
 };
 
-/// Goes past wrappers from part.starts on. Where one is used in a way not known, it is the program itself.
+/// Skips wrappers from part.starts on. If one is used in an unknown way, it is taken as the program itself.
 void unwrap(Words const& words, LaunchedProgram& part, IsProgram const& is_program)
 {
     part.program = part.starts;
@@ -230,7 +230,7 @@ Table const& table_of(Launcher launcher)
     }
 }
 
-/// Options that set a variable get its name and its value as two values, however they were written.
+/// For options that set a variable: splits its name and its value into two values, however they were written.
 void split_assignment(Launcher launcher, Option& option)
 {
     bool const sets = (launcher == Launcher::open_mpi && option.name == "x") ||

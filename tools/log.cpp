@@ -1,4 +1,4 @@
-// tapioca log: looks at, checks, reads, recovers and discards the logs of staged files.
+// tapioca log: lists, checks, reads, recovers and discards the logs of staged files.
 #include <array>
 #include <string_view>
 
@@ -85,7 +85,7 @@ std::string text_of(tapioca::Error const& error)
     return std::string(text);
 }
 
-/// An MPI program, which also works alone; under mpiexec every process becomes it.
+/// Starts an MPI program, which also works alone; under mpiexec every process becomes it.
 int recover_logs(Words const& words)
 {
     auto const how = take_launch(words, false);

@@ -25,7 +25,7 @@ bool asked(std::string const& question)
     return answer == "y" || answer == "yes";
 }
 
-/// Removes logs and, if they have one, their marker, which goes first.
+/// Removes logs and, if they have one, their marker, which is removed first.
 core::Status remove(std::vector<LogFacts> const& all, std::string const& target)
 {
     if (!target.empty())
@@ -40,7 +40,7 @@ core::Status remove(std::vector<LogFacts> const& all, std::string const& target)
     return {};
 }
 
-/// Leaves out what another user has there, which root could remove.
+/// Leaves out logs of other users, which root could remove.
 core::Status leave_foreign(std::vector<LogFacts>& all)
 {
     std::vector<LogFacts> ours;
@@ -53,7 +53,7 @@ core::Status leave_foreign(std::vector<LogFacts>& all)
     return {};
 }
 
-/// What must not be removed in this way.
+/// Fails if something must not be removed in this way.
 core::Status check_removable(std::vector<LogFacts> const& all, bool by_target)
 {
     for (auto const& facts : all) {
@@ -98,7 +98,7 @@ int discard_logs(Words const& words)
     auto const marker = target.empty() ? core::Result<stage::Descriptor>(stage::Descriptor())
                                        : stage::open_private(stage::marker_path(target), true);
     if (!target.empty() && marker &&
-        !stage::hold_alone(*marker))  // its logs may be on hosts that are not seen from here
+        !stage::hold_alone(*marker))  // its logs may be on hosts that are not visible from here
         return fail_log("discard", target + ": a running job, or a recovery, has the file open", 1);
     if (auto status = check_removable(all, !target.empty()); !status)
         return fail_log("discard", status.error().text, 1);

@@ -1,4 +1,4 @@
-// tapioca log dump: every request.
+// tapioca log dump: prints every request.
 #include <algorithm>
 
 #include <fmt/core.h>

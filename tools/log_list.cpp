@@ -1,4 +1,4 @@
-// tapioca log list and verify: what logs there are, and whether they are sound.
+// tapioca log list and verify: which logs there are, and whether they are sound.
 #include <fmt/core.h>
 
 #include "core/output.hpp"

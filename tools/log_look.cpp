@@ -17,7 +17,7 @@ namespace core = tapioca::core;
 namespace fs = std::filesystem;
 namespace stage = tapioca::stage;
 
-/// Walks a rank's entries: counts them and, with `data`, checks what they stand for.
+/// Reads a rank's entries: counts them and, with `data`, verifies their data.
 void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed, bool data, LogFacts& facts)
 {
     auto const& image = log.image();
@@ -33,7 +33,7 @@ void walk(stage::Snapshot const& log, std::uint32_t rank, std::uint64_t flushed,
             damage = fmt::format("rank {}: entry {}: {}", rank, number, request.error().text);
             break;
         }
-        if (request->gone()) {  // what came before it is in the target
+        if (request->gone()) {  // everything before it is in the target
             waiting = 0;
             continue;
         }
@@ -58,7 +58,7 @@ std::string state_of(LogFacts const& facts)
     return facts.waiting == 0 ? "flushed" : "unfinished";
 }
 
-/// The marker beside the target that a log names, if it means this log.
+/// Whether the marker beside the target that a log names refers to this log.
 bool is_marked(stage::Head const& head)
 {
     if (!stage::has_marker(head.target)) return false;
@@ -104,7 +104,7 @@ std::vector<std::string> marked_in(std::string const& directory)
     return targets;
 }
 
-/// A marker in a directory that cannot be read: no reason to be silent about the others.
+/// A marker in a directory that cannot be read; the others are still listed.
 LogFacts bad_marker(std::string const& target, core::Failure const& failure)
 {
     LogFacts facts;

@@ -1,4 +1,4 @@
-// What the verbs of `tapioca log` find out about a log before they show it or remove it.
+// What the verbs of `tapioca log` find out about a log before they show or remove it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tools {
 
-/// One log, as it is here and now.
+/// The present state of one log.
 struct LogFacts {
     tapioca::stage::Sought sought;
     std::string target;
@@ -25,19 +25,19 @@ struct LogFacts {
     std::string state;          ///< one word or two
     bool here = false;
     bool live = false;
-    bool marked = false;   ///< the target's marker means this log
-    bool foreign = false;  ///< another user's, or others may have put it there: nothing is known of it
+    bool marked = false;   ///< the target's marker refers to this log
+    bool foreign = false;  ///< belongs to another user, or others may have put it there; nothing else is known
     std::vector<std::string> damage;
-    /// The log's first file; the marker, where that is all there is.
+    /// The log's first file, or the marker if there is nothing else.
     [[nodiscard]] std::string name() const
     {
         return sought.place.name.empty() ? target + ".tapioca" : sought.place.meta();
     }
 };
-/// Reads the entries of a log; with `data`, checks the checksums of what they stand for as well.
+/// Reads the entries of a log; with `data`, also verifies the checksums of their data.
 LogFacts look_at(tapioca::stage::Sought const& sought, tapioca::stage::Marker const* marker, bool data);
 
-/// The logs of paths as people give them, each once.
+/// The logs that belong to paths given by a user, each once.
 tapioca::core::Result<std::vector<LogFacts>> look_at_all(std::vector<std::string> const& paths, bool data);
 
 /// "rank 2, request 5: epoch 3, variable 0, 64 B: ..."

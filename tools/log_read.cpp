@@ -1,4 +1,4 @@
-// tapioca log read: the requests of a log, finished or live, or the data of one.
+// tapioca log read: prints the requests of a finished or live log, or the data of one request.
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -30,7 +30,7 @@ core::Status write_out(std::vector<std::byte> const& data, std::string const& ou
     return {};
 }
 
-/// The data of one request.
+/// Prints the data of one request.
 int read_data(tapioca::StageReader& reader, LogReading const& a)
 {
     std::optional<tapioca::StagedRequest> found;
@@ -45,7 +45,7 @@ int read_data(tapioca::StageReader& reader, LogReading const& a)
     return written ? 0 : fail_log("read", written.error().text, 1);
 }
 
-/// One line for each request; with --follow also for those to come, until the writers have ended.
+/// Prints one line for each request; with --follow also for later ones, until the writers have ended.
 int read_lines(tapioca::StageReader& reader, LogReading const& a)
 {
     auto generation = std::optional<std::uint64_t>();

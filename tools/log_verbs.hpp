@@ -1,4 +1,4 @@
-// The verbs of `tapioca log`, one .cpp each, and what several of them need.
+// The verbs of `tapioca log`, one .cpp each, and what several of them use.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace tools {
 
 using Json = nlohmann::ordered_json;
 
-// Each takes the words behind it, and returns the exit status.
+// Each takes the words after it, and returns the exit status.
 int list_logs(Words const& words);
 int dump_logs(Words const& words);
 int verify_logs(Words const& words);
@@ -23,19 +23,19 @@ int read_log(Words const& words);
 int recover_logs(Words const& words);
 int discard_logs(Words const& words);
 
-/// Says what is wrong, and returns the status.
+/// Prints what is wrong, and returns the status.
 int fail_log(std::string const& verb, std::string const& what, int status = 2);
-/// Nothing, or the exit status with which to end.
+/// Returns nothing, or the exit status with which to end.
 std::optional<int> parse_log(CLI::App& app, std::string const& verb, Words const& words);
 
 char const* name_of(tapioca::StageMapping mapping);
 Json to_json(LogFacts const& facts);
 /// One row for each log.
 std::string to_table(std::vector<LogFacts> const& all);
-/// An Error's text without the library's name, which the verb's takes the place of.
+/// An Error's text without the library's name, which is replaced by the verb's.
 std::string text_of(tapioca::Error const& error);
 
-/// Calls visit(request) for all there are; what cannot be read is told, and makes the status 1.
+/// Calls visit(request) for all requests. What cannot be read is reported, and makes the status 1.
 template <class Visit>
 int each(tapioca::StageReader& reader, std::string const& verb, Visit const& visit)
 {

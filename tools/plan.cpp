@@ -1,4 +1,4 @@
-// tapioca plan: the plan of a job that does not run, as text, JSON or a picture.
+// tapioca plan: shows the plan of a job without running it, as text, JSON or a picture.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -29,11 +29,11 @@ struct Asked {
     int nodes = 0;
     int ppn = 0;
     std::string workload = "hacc:25000,aos";
-    std::vector<std::string> storage;  // none or one: a type, of which the stripes may be known
+    std::vector<std::string> storage;  // none or one: a type, whose stripes may be given
     std::string svg;
     std::vector<std::string> capacities;  // "hbm=32M"
     bool explain = false, json = false, compare = false, read = false;
-    settings::Pairs settings;  // as hints, so that they go through the checks of the library
+    settings::Pairs settings;  // as hints, so that the library checks them
 };
 
 int fail(std::string const& what)
@@ -51,7 +51,7 @@ char const* const about =
 
 struct Setting {
     char const *option, *name;
-    char const* help;  ///< {words} and {default} are the setting's own
+    char const* help;  ///< {words} and {default} are replaced by those of the setting
 };
 constexpr std::array<Setting, 8> settings_asked = {
     {{"--aggregators", "nbaggr", "their number, auto, poster or paper; gathers in any case"},
@@ -99,7 +99,7 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--svg", asked.svg, "draw the plan into this file");
 }
 
-/// "hbm=32M" in place of what the platform file says.
+/// Applies "hbm=32M" in place of the platform file's value.
 core::Status limit_tier(machine::Machine& machine, std::string const& text)
 {
     auto const equals = text.find('=');
@@ -226,7 +226,7 @@ core::Status draw(Planner const& planner, plan::Plan const& plan, Asked const& a
     return status;
 }
 
-/// The machine that is described; `asked` gets the numbers of nodes and ranks that were left open.
+/// The machine that is described. Sets the numbers of nodes and ranks in `asked` that were not given.
 core::Result<std::shared_ptr<machine::Machine const>> find_machine(Asked& asked)
 {
     auto const file = machine::read_platform(asked.platform);
@@ -250,7 +250,7 @@ core::Result<std::shared_ptr<machine::Machine const>> find_machine(Asked& asked)
     return machine;
 }
 
-/// All that is set, the weakest first: the platform file, the environment, the command line.
+/// All settings, the weakest first: the platform file, the environment, the command line.
 core::Result<settings::Pairs> gather_settings(Asked const& asked, machine::Machine const& machine)
 {
     settings::Settings site;
@@ -269,7 +269,7 @@ core::Result<settings::Pairs> gather_settings(Asked const& asked, machine::Machi
     return pairs;
 }
 
-/// Prints the plan, and draws it if that is asked for.
+/// Prints the plan, and draws it if asked to.
 int show(Planner const& planner, Options const& options, Asked const& asked)
 {
     auto const result = planner.plan(options);

@@ -19,7 +19,7 @@ Planner::Planner(std::shared_ptr<machine::Machine const> machine, int nodes, int
     std::vector<std::uint64_t> free;
     for (auto const& tier : machine->tiers)
         free.push_back(tier.capacity_bytes.value > 0 ? static_cast<std::uint64_t>(tier.capacity_bytes.value)
-                                                     : std::uint64_t{1} << 60);  // unknown: as much as one likes
+                                                     : std::uint64_t{1} << 60);  // unknown: no limit
     job_.free_bytes = {free};
     job_.machine = std::move(machine);
     for (int rank = 0; rank < job_.ranks; ++rank) {

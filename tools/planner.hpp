@@ -1,4 +1,4 @@
-// Planner: plans of jobs that do not run, on described machines.
+// Planner: makes plans of jobs on described machines, without running them.
 #pragma once
 
 #include <cstdint>

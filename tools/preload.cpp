@@ -1,4 +1,4 @@
-// How each launcher is told to give LD_PRELOAD to its ranks, beside what the user gives them.
+// How each launcher is told to pass LD_PRELOAD to its ranks, in addition to what the user passes to them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr char const* variable = "LD_PRELOAD";
 
-/// Words changed where they stand, and words put before others.
+/// Changes to words, and insertions before words.
 class Edits {
 public:
     explicit Edits(Words const& words) : words_(words) {}
@@ -21,7 +21,7 @@ public:
         auto& list = before_[at];
         list.insert(list.end(), more.begin(), more.end());
     }
-    /// The last value of an option, which ends its word.
+    /// Changes the last value of an option, which ends its word.
     void change_value(Option const& option, std::string const& value)
     {
         auto& word = words_[option.last];
@@ -51,7 +51,7 @@ std::string joined(std::string const& library, std::string const& others)
     return others.empty() ? library : library + ":" + others;
 }
 
-/// LD_PRELOAD=... of env, behind the launcher, would replace ours; env -i would drop it.
+/// LD_PRELOAD=... of an env after the launcher would replace this library; env -i would remove it.
 void edit_env(Edits& edits, LaunchedProgram const& part, std::string const& library, std::string const& preload,
               EnvironmentVariables const& settings)
 {
@@ -64,7 +64,8 @@ void edit_env(Edits& edits, LaunchedProgram const& part, std::string const& libr
     edits.put_before(part.program, more);
 }
 
-/// Joins what options named in `setters` give LD_PRELOAD, and returns the names of all variables they set.
+/// Joins the values that options named in `setters` give to LD_PRELOAD, and returns the names of all variables that
+/// they set.
 std::set<std::string> join_options(Edits& edits, LaunchedProgram const& part, std::set<std::string> const& setters,
                                    std::string const& library, std::string const& preload)
 {
@@ -81,7 +82,7 @@ std::set<std::string> join_options(Edits& edits, LaunchedProgram const& part, st
     return given;
 }
 
-/// Commas separate, but not between single quotes.
+/// Splits at commas, except between single quotes.
 Words split_list(std::string const& text)
 {
     Words items(1);
@@ -102,7 +103,7 @@ std::string unquoted(std::string const& text)
     return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-/// srun's list of variables, with ours. TAPIOCA_* go by name: srun has them in its environment.
+/// srun's list of variables, with ours added. TAPIOCA_* are passed by name, because srun has them in its environment.
 std::string exported(std::string const& list, std::string const& library, std::string const& preload,
                      EnvironmentVariables const& settings)
 {
@@ -147,7 +148,7 @@ PreloadedLaunch with_library(Command const& command, std::string const& library,
     auto const& preload = command.preload.empty() ? ambient : command.preload;
     for (auto const& part : command.parts) {
         edit_env(edits, part, library, preload, settings);
-        if (command.kind == Launcher::open_mpi || command.kind == Launcher::aprun) {  // for each program anew
+        if (command.kind == Launcher::open_mpi || command.kind == Launcher::aprun) {  // once for each program
             auto const* const option = command.kind == Launcher::open_mpi ? "-x" : "-e";
             auto const given = join_options(edits, part, {"x", "e", "environment-override"}, library, preload);
             if (!given.contains(variable))

@@ -22,7 +22,7 @@ namespace {
 using tapioca::Errc;
 namespace core = tapioca::core;
 
-/// A file's bytes, as long as this lives.
+/// A file's bytes, valid as long as this object.
 class Mapped {
 public:
     explicit Mapped(std::string const& path)
@@ -51,7 +51,7 @@ private:
     bool readable_ = false;
 };
 
-/// What a command prints, all told; it gets no input and ten seconds.
+/// Everything that a command prints; it gets no input and has ten seconds.
 std::string output_of(Words const& words, EnvironmentVariables const& variables)
 {
     int ends[2];
@@ -89,14 +89,14 @@ elf::Facts const& ourselves()
     return facts;
 }
 
-/// "12" of libmpi.so.12, if the file is an MPI library and not its Fortran or C++ part; without a number "".
+/// The "12" of libmpi.so.12, if the file is an MPI library and not its Fortran or C++ part; "" if it has no number.
 std::optional<std::string> mpi_version(std::string const& file)
 {
     auto const dot = file.find(".so");
     if (dot == std::string::npos || !file.starts_with("libmpi")) return std::nullopt;
     auto stem = file.substr(3, dot - 3);
     if (auto const under = stem.find('_'); under != std::string::npos) {
-        auto const kind = stem.substr(under + 1);  // Cray and others name the compiler here
+        auto const kind = stem.substr(under + 1);  // Cray and others append the compiler's name here
         for (auto const* const part : {"cxx", "mpifh", "usempi", "java", "ignore"})
             if (kind.starts_with(part)) return std::nullopt;
         stem.resize(under);
@@ -127,7 +127,7 @@ Libraries parse_trace(std::string const& text)
     Libraries libraries;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with('\t')) continue;  // what the linker warns of
+        if (!line.starts_with('\t')) continue;  // warnings of the linker
         auto const word = line.substr(1, line.find(' ', 1) - 1);
         auto const file = word.substr(word.rfind('/') + 1);
         if (file.find(".so") == std::string::npos) continue;
@@ -140,7 +140,7 @@ Libraries parse_trace(std::string const& text)
 std::optional<Mpi> mpi_among(Libraries const& libraries)
 {
     bool const with_opal = std::any_of(libraries.names.begin(), libraries.names.end(), [](auto const& file) {
-        return file.starts_with("libopen-pal.so");  // before version 2 Open MPI's library had MPICH's number
+        return file.starts_with("libopen-pal.so");  // before version 2, Open MPI's library had MPICH's number
     });
     for (auto const& file : libraries.names) {
         auto const version = mpi_version(file);
@@ -159,8 +159,9 @@ core::Result<Libraries> libraries_of(std::string const& path, EnvironmentVariabl
     auto const facts = elf::read(file.bytes());
     if (!facts) return tl::unexpected(facts.error());
     auto const& linker = facts->interpreter.empty() ? ourselves().interpreter : facts->interpreter;
-    EnvironmentVariables all = {{"LD_PRELOAD", ""},
-                                {"LD_TRACE_LOADED_OBJECTS", "1"}};  // what the user preloads is not the program's
+    EnvironmentVariables all = {
+        {"LD_PRELOAD", ""},
+        {"LD_TRACE_LOADED_OBJECTS", "1"}};  // without what the user preloads, which does not belong to the program
     all.insert(all.end(), variables.begin(), variables.end());
     return parse_trace(output_of({linker, path.find('/') == std::string::npos ? "./" + path : path}, all));
 }
@@ -198,7 +199,7 @@ core::Result<std::optional<Mpi>> mpi_of_program(std::string const& path, std::st
     if (S_ISDIR(status.st_mode)) return refuse(" is a directory, not a program");
     if (!S_ISREG(status.st_mode) || ::access(path.c_str(), X_OK) != 0) return refuse(" is not executable");
     Mapped const file(path);
-    if (!elf::is_elf(file.bytes())) return std::nullopt;  // a script, or executable but not to be read
+    if (!elf::is_elf(file.bytes())) return std::nullopt;  // a script, or executable but not readable
     auto const facts = elf::read(file.bytes());
     if (!facts) return refuse(" is damaged: " + facts.error().text);
     if (facts->bits != ourselves().bits || facts->machine != ourselves().machine)

@@ -106,7 +106,7 @@ struct Library {
     Mpi mpi;
 };
 
-/// The libraries of this installation: its own, and those of other MPIs that were installed beside it.
+/// The drop-in libraries of this installation: its own, and those for other MPIs that were installed beside it.
 std::vector<Library> installed()
 {
     std::vector<Library> found;
@@ -153,7 +153,7 @@ std::optional<Mpi> mpi_of_launcher(Launcher launcher)
     return std::nullopt;
 }
 
-/// The first program whose MPI can be seen; nothing, if none's can.
+/// The first program whose MPI is visible; nothing if none is.
 struct SeenProgram {
     std::optional<Mpi> mpi;
     std::string shown, path;
@@ -169,7 +169,8 @@ core::Result<SeenProgram> look_at(Command const& command)
         auto const& shown = command.words[part.program];
         auto const path = find_program(shown, part.directory, also_here);
         if (path.empty()) {
-            if (part.program != part.starts) continue;  // a wrapper used in an unusual way: it will say so itself
+            if (part.program != part.starts)
+                continue;  // a wrapper used in an unusual way, which will report errors itself
             return core::fail(Errc::not_found, fmt::format("{}: there is no such program", shown));
         }
         EnvironmentVariables variables;
@@ -186,7 +187,7 @@ core::Result<SeenProgram> look_at(Command const& command)
     return seen;
 }
 
-/// Whether the dynamic linker finds all that the library needs, in the program if that can be seen.
+/// Whether the dynamic linker finds everything that the library needs, in the program if its libraries are visible.
 core::Status check_loads(Library const& library, SeenProgram const& seen)
 {
     auto variables = seen.variables;

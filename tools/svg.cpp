@@ -72,19 +72,19 @@ private:
         auto const at = static_cast<std::size_t>(node);
         return at < machine_.hosts.size() ? machine_.hosts[at] : std::to_string(node);
     }
-    /// The same in a sentence.
+    /// A node's description in a sentence.
     [[nodiscard]] std::string title_of(int node) const
     {
         return (machine_.hosts.empty() ? "node " : "") + name_of(node);
     }
 
-    /// Each tier's aggregators have a shape of their own.
+    /// Each tier's aggregators have their own shape.
     [[nodiscard]] std::size_t shape_of(std::string const& tier) const
     {
         return static_cast<std::size_t>(std::find(tiers_.begin(), tiers_.end(), tier) - tiers_.begin());
     }
 
-    /// The partition to which a node of the job sends most; -1: it has no data.
+    /// The partition to which a node of the job sends the most; -1: it has no data.
     [[nodiscard]] int main_partition(int job_node) const
     {
         auto const& sent = sent_[static_cast<std::size_t>(job_node)];
@@ -178,7 +178,7 @@ private:
         auto const size = layout_.cell;
         if (!here.empty()) pen_.outline(spot.x, spot.y, size);
         auto const columns = std::ceil(std::sqrt(static_cast<double>(here.size())));
-        auto const room = size >= 34 ? size - 19 : size * 0.74;  // the name stays below
+        auto const room = size >= 34 ? size - 19 : size * 0.74;  // leaves room for the name below
         for (std::size_t i = 0; i < here.size(); ++i) {
             auto const rows = std::ceil(static_cast<double>(here.size()) / columns);
             auto const side = room / columns;
@@ -191,7 +191,7 @@ private:
                                      here[i], escape(title_of(spot.node)), escape(picture_.aggregators[here[i]].tier));
             auto const& tier = picture_.aggregators[here[i]].tier;
             if (here.size() == 1 && tiers_.size() == 1 && main_partition(job->second) == static_cast<int>(here[i]))
-                pen_.number(x, y, side * 1.1, colour_of(here[i]), std::to_string(here[i]));  // the cell says the rest
+                pen_.number(x, y, side * 1.1, colour_of(here[i]), std::to_string(here[i]));  // the cell shows the rest
             else
                 pen_.badge(x, y, side * 0.85, colour_of(here[i]), shape_of(tier), std::to_string(here[i]));
             pen_.body += "</g>\n";
@@ -201,7 +201,7 @@ private:
             pen_.gateway(spot.x + size * 0.62, spot.y + size * 0.1, std::clamp(size * 0.36, 4.0, 12.0));
     }
 
-    /// The marks, the links and the partitions; returns where it ends.
+    /// Draws the marks, the links and the partitions; returns where it ends.
     double legend(double x, double y)
     {
         auto const bottom = y + layout_.height;
@@ -277,7 +277,7 @@ private:
         y += 8;
     }
 
-    /// As many as fit beside the nodes.
+    /// Draws as many as fit beside the nodes.
     void partitions(double x, double& y, double bottom)
     {
         auto const count = picture_.aggregators.size();

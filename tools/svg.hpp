@@ -1,4 +1,4 @@
-// A plan as a picture: the machine's nodes as they are joined, who aggregates, and for whom.
+// Draws a plan as a picture: the machine's nodes and how they are connected, which of them aggregate, and for which.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tools {
 
-/// Nodes of the job are numbers in `nodes`, which says where they are on the machine.
+/// Nodes of the job are indices of `nodes`, which gives their numbers in the machine.
 struct Picture {
     tapioca::machine::Machine const* machine = nullptr;  ///< with a topology
     std::vector<int> nodes;

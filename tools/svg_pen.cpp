@@ -55,7 +55,7 @@ std::string escape(std::string const& text)
         case '>': result += "&gt;"; break;
         case '"': result += "&quot;"; break;
         default:
-            if (static_cast<unsigned char>(c) >= ' ') result += c;  // XML has no control characters
+            if (static_cast<unsigned char>(c) >= ' ') result += c;  // XML does not allow control characters
         }
     }
     return result;

@@ -1,4 +1,4 @@
-// Pen: the marks that pictures are made of, as SVG.
+// Pen: the marks of which pictures consist, as SVG.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@ struct Colour {
     int r, g, b;
     [[nodiscard]] std::string text() const;
     [[nodiscard]] Colour mixed(Colour with, double part) const;
-    /// What can be read on it.
+    /// A colour for text on it.
     [[nodiscard]] char const* ink() const;
 };
 
-/// After Paul Tol's and Okabe and Ito's colours, which the colour-blind can tell apart; then the same lighter and
-/// darker.
+/// Based on the colours of Paul Tol and of Okabe and Ito, which colour-blind people can distinguish; then lighter and
+/// darker variants.
 Colour colour_of(std::size_t partition);
 inline constexpr std::size_t colours = 36;
 
-/// Of blocks of nodes, in turn.
+/// Tints for blocks of nodes, used in turn.
 inline constexpr std::array<char const*, 4> tints{"#d8e4f2", "#f8e9cd", "#d7eddb", "#f0dcec"};
 
-/// Text as XML has it.
+/// Escapes text for XML.
 std::string escape(std::string const& text);
 /// 1024 as "1,024".
 std::string thousands(std::size_t number);
@@ -31,15 +31,15 @@ std::string thousands(std::size_t number);
 /// Adds marks to a drawing, one after the other. Coordinates are in pixels from the top left.
 class Pen {
 public:
-    /// What is drawn so far; anything else may be added.
+    /// What has been drawn so far; other elements may be appended.
     std::string body;
 
     void text(double x, double y, double size, std::string const& what, std::string const& more = "");
-    /// Of an aggregator's node: dark, with a light line inside that sets it off from dark colours.
+    /// The outline of an aggregator's node: dark, with a light line inside that separates it from dark colours.
     void outline(double x, double y, double size);
     /// An aggregator: its partition's colour and number, in one of three shapes.
     void badge(double x, double y, double size, Colour colour, std::size_t shape, std::string const& number_of);
-    /// In the middle of something of this size and colour, if that is large enough.
+    /// A number in the middle of a shape of this size and colour, if it is large enough.
     void number(double x, double y, double size, Colour on, std::string const& number_of);
     void gateway(double x, double y, double size);
 };

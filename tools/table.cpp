@@ -1,4 +1,4 @@
-// Nothing but the table of verbs: tests/extension has one with a row more in its place.
+// Contains only the table of verbs, because tests/extension replaces it by one with an additional row.
 #include "verb.hpp"
 
 namespace tools {

@@ -1,4 +1,4 @@
-// How verbs show figures and tables.
+// Formats figures and tables for verbs.
 #pragma once
 
 #include <cstddef>
@@ -12,5 +12,6 @@ inline constexpr char const* indent = "          ";
 std::string seconds(double s);
 /// "118.0 MB/s", "2.4 GB/s".
 std::string rate(double bytes_per_s);
-/// Columns as wide as they must be; the first and the last `words` ones are to the left, figures to the right.
+/// Columns are as wide as necessary; the first and the last `words` columns are left-aligned, figures are
+/// right-aligned.
 std::string table(Rows const& rows, std::size_t words);

@@ -1,4 +1,5 @@
-// Verb: a row of the table of what the tapioca command can do. To add one: a .cpp that defines it, a row of rows.inc.
+// Verb: a row of the table of what the tapioca command can do. To add one, write a .cpp that defines it, and a row of
+// rows.inc.
 #pragma once
 
 #include <span>
@@ -12,8 +13,8 @@ using Words = std::vector<std::string>;
 
 /// One way to use a verb, for the help.
 struct Use {
-    std::string arguments;  ///< what stands behind the verb
-    std::string about;      ///< what that does; broken into lines where it is printed
+    std::string arguments;  ///< what follows the verb
+    std::string about;      ///< what it does; broken into lines when it is printed
 };
 
 struct Verb {
@@ -32,11 +33,12 @@ std::string usage();
 /// The command: `words` are its arguments. Returns the exit status.
 int command(Words const& words);
 
-/// Says what is wrong, behind the name of the verb where that is not empty, and returns the exit status.
+/// Prints what is wrong, after the name of the verb if that is not empty, and returns the exit status.
 int fail(std::string_view verb, std::string const& what, int status = 2);
-/// Whether help is asked for.
+/// Whether help is requested.
 bool wants_help(Words const& words);
-/// `about` and the like, in lines of at most 106 characters that begin with `indent` blanks; broken before `at`.
+/// Wraps a text such as `about` into lines of at most 106 characters that begin with `indent` blanks; breaks before
+/// `at`.
 std::string wrapped(std::string_view text, std::size_t indent, std::string_view at = " ");
 
 }  // namespace tools

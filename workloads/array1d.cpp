@@ -1,4 +1,4 @@
-// array1d: a one-dimensional array, cut into uniform, random or normally distributed parts.
+// array1d: a one-dimensional array, divided into uniform, random or normally distributed parts.
 #include <algorithm>
 #include <memory>
 #include <random>

@@ -1,4 +1,4 @@
-// What the two patterns of IOR have in common: the bytes of every rank in many calls of one block each.
+// What IOR's two patterns have in common: every rank's bytes are written in many calls of one block each.
 #pragma once
 
 #include "workloads/workload.hpp"

@@ -1,4 +1,4 @@
-// Deal: how many of something each rank has, and where its share begins; and the options that several workloads have.
+// Deal: how many items each rank has, and where its share begins; and options that several workloads have.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Option;
 
 namespace workloads {
 
-/// Shares of ranks in a row: equal ones, which take no memory, or one for each.
+/// The shares of consecutive ranks: equal ones, which take no memory, or one for each rank.
 class Deal {
 public:
     Deal(int ranks, std::int64_t each) : each_(each), ranks_(ranks) {}
@@ -24,18 +24,18 @@ public:
     }
     [[nodiscard]] std::int64_t of(int rank) const { return before(rank + 1) - before(rank); }
     [[nodiscard]] std::int64_t total() const { return before(ranks_); }
-    /// One contiguous piece of so many bytes a rank.
+    /// One contiguous piece per rank, with a rank's share as its bytes.
     [[nodiscard]] RankPart piece(int rank) const { return {{{before(rank), of(rank), 0, 1}}, {}}; }
 
 private:
     std::int64_t each_ = 0;
     int ranks_ = 0;
-    std::vector<std::int64_t> starts_;  ///< empty, or that of each rank and the end
+    std::vector<std::int64_t> starts_;  ///< empty, or the start of each rank and the end
 };
 
 /// The most bytes that a rank may be given on a command line.
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
-/// An option that takes bytes, such as 64K, from 1 to `most`; `text` is shown in its place in the help.
+/// An option that takes a number of bytes, such as 64K, from 1 to `most`; `text` is its placeholder in the help.
 void take_bytes(CLI::Option* option, std::int64_t most, char const* text);
 
 }  // namespace workloads

@@ -19,11 +19,11 @@ namespace core = tapioca::core;
 
 namespace {
 
-/// What a particle has in XX, YY, ZZ, VX, VY, VZ, phi, pid and mask.
+/// Bytes of a particle in XX, YY, ZZ, VX, VY, VZ, phi, pid and mask.
 constexpr std::int64_t variable_bytes[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
 constexpr auto particle_bytes = std::accumulate(std::begin(variable_bytes), std::end(variable_bytes), std::int64_t{0});
 
-/// Particles of each of `ranks` ranks, `mean` of them on average (with normal: about).
+/// Particles of each of `ranks` ranks, `mean` on average (approximately, with normal).
 Deal deal(Sizes const& sizes, int ranks, std::int64_t mean)
 {
     if (sizes.distribution == "uniform" && (sizes.heavy == "none" || ranks == 1)) return {ranks, mean};
@@ -47,7 +47,7 @@ Deal deal(Sizes const& sizes, int ranks, std::int64_t mean)
     return Deal(particles);
 }
 
-/// Such as ", normal sizes, 0.75 of them on the first half of the ranks"; nothing where all are equal.
+/// A text such as ", normal sizes, 0.75 of them on the first half of the ranks"; empty if all are equal.
 std::string label(Sizes const& sizes)
 {
     auto text =

@@ -15,7 +15,7 @@ namespace core = tapioca::core;
 
 namespace {
 
-/// With `as_list`, in another order in each round of the deal and declared as extents.
+/// With `as_list`, the order differs in each round of the deal, and the blocks are declared as extents.
 Workload make_interleaved(int ranks, std::int64_t bytes, std::int64_t block, bool as_list)
 {
     Workload workload;
@@ -31,7 +31,7 @@ Workload make_interleaved(int ranks, std::int64_t bytes, std::int64_t block, boo
         RankPart part;
         part.variables.push_back({rank * block, block, ranks * block, count});
         if (!as_list) return part;
-        std::mt19937_64 random(1);  // the same on all ranks: a deal in another order each time
+        std::mt19937_64 random(1);  // the same on all ranks; deals in another order each time
         for (std::int64_t i = 0; i < count; ++i) {
             auto const shift = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ranks));
             part.extents.push_back({(i * ranks + (rank + shift) % ranks) * block, block});

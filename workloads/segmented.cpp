@@ -1,4 +1,4 @@
-// segmented: IOR's pattern of many calls, each of all ranks' blocks in a row.
+// segmented: IOR's pattern of many calls, each of which writes all ranks' blocks next to each other.
 #include "workloads/calls.hpp"
 
 namespace workloads {

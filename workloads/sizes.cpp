@@ -1,4 +1,4 @@
-// sizes: an array in parts of given sizes; for plans only.
+// sizes: an array in parts of given sizes; only for plans.
 #include <fmt/core.h>
 
 #include "core/units.hpp"

@@ -1,4 +1,4 @@
-// strided: IOR's pattern of many calls, each of one block in every rank's own part of the file.
+// strided: IOR's pattern of many calls, each of which writes one block in every rank's own part of the file.
 #include "workloads/calls.hpp"
 
 namespace workloads {

@@ -1,4 +1,4 @@
-// Nothing but the table of workloads: tests/extension has one with a row more in its place.
+// Contains only the table of workloads, because tests/extension replaces it by one with an additional row.
 #include "workloads/workload.hpp"
 
 namespace workloads {

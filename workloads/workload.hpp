@@ -1,5 +1,5 @@
-// Workloads: what every rank of a job moves in a step, for `tapioca bench`, which moves it, and for `tapioca plan`,
-// which only plans it. Nothing here communicates.
+// Workloads: what every rank of a job moves in a step. `tapioca bench` moves it, and `tapioca plan` only plans it.
+// Nothing here communicates.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct StridedBlocks {
 /// What one rank moves.
 struct RankPart {
     std::vector<StridedBlocks> variables;
-    std::vector<tapioca::Extent> extents;  ///< the same, where it is declared as an irregular list instead
+    std::vector<tapioca::Extent> extents;  ///< the same as an irregular list, if it is declared that way
 
     [[nodiscard]] tapioca::Pattern pattern() const;
     /// Calls visit(offset, length) for the contiguous pieces of variable `var`, in the order of its packed buffer.
@@ -50,18 +50,18 @@ struct RankPart {
 /// A workload with all its arguments, for a given number of ranks.
 struct Workload {
     std::string name;
-    std::string layout;               ///< or another word that tells two of the same name apart
+    std::string layout;               ///< or another word that distinguishes two of the same name
     std::string label;                ///< such as "hacc aos, 25000 particles a rank"
-    std::string title;                ///< the same for a picture: "HACC-IO aos, 25000 particles a rank"
+    std::string title;                ///< the label in a picture: "HACC-IO aos, 25000 particles a rank"
     std::int64_t block_bytes = 0;     ///< size of the smallest piece, for the table
-    int steps = 2;                    ///< that fill a file
-    std::int64_t interleaved_by = 0;  ///< how far on the next step lies; 0: behind all of this one
+    int steps = 2;                    ///< number of steps that fill a file
+    std::int64_t interleaved_by = 0;  ///< distance to the next step; 0: it begins where this one ends
     std::function<RankPart(int rank)> part;
 };
 
-/// Makes a workload for so many ranks.
+/// Makes a workload for this number of ranks.
 using Maker = std::function<Workload(int ranks)>;
-/// The workloads that a command line asks for, or what is wrong with it. To be called when it has been read.
+/// The workloads that a command line asks for, or what is wrong with it. To be called after it was parsed.
 using Chosen = std::function<tapioca::core::Result<std::vector<Maker>>()>;
 
 /// A row of the table.
@@ -72,19 +72,19 @@ struct WorkloadKind {
     Chosen (*options)(CLI::App& verb) = nullptr;
     bool whole_files = false;  ///< only a whole file, written in many steps, is of interest
     std::string_view text =
-        {};  ///< how `tapioca plan --workload` is told: "hacc:PARTICLES,aos|soa". Empty: not for plans
-    /// From the words behind the colon, of which there is at least one.
+        {};  ///< syntax for `tapioca plan --workload`: "hacc:PARTICLES,aos|soa". Empty: not for plans
+    /// Makes it from the words after the colon, of which there is at least one.
     tapioca::core::Result<Workload> (*from_words)(std::vector<std::string> const& words, int ranks) = nullptr;
 };
 
 /// All kinds of workloads, in the table's order.
 std::span<WorkloadKind const* const> kinds();
 
-/// "hacc:25000,aos" and the like, for `ranks` ranks. Local.
+/// Parses a text such as "hacc:25000,aos", for `ranks` ranks. Local.
 tapioca::core::Result<Workload> from_text(std::string const& text, int ranks);
-/// What from_text() takes, for people: each kind's text, in lines of less than 100 characters.
+/// The syntax of from_text() for users: each kind's text, in lines of less than 100 characters.
 std::string texts();
-/// Names of the kinds that are benchmarked step by step, or in whole files: "hacc, interleaved or array1d".
+/// Names of the kinds that are measured step by step, or in whole files: "hacc, interleaved or array1d".
 std::string benchmarked(bool whole_files, std::string_view before_last);
 
 }  // namespace workloads

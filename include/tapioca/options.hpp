@@ -4,9 +4,11 @@
 
 #include <tapioca/cxx20.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #pragma GCC visibility push(default)
 
@@ -27,7 +29,11 @@ enum class StageSync { write, collective, sync };
 class AggregatorCount {
 public:
     /// From 1 to 65536. File::open() refuses other numbers.
-    constexpr AggregatorCount(int number) noexcept : number_(number) {}
+    template <std::integral Integer>
+    constexpr AggregatorCount(Integer number) noexcept
+        : number_(std::in_range<int>(number) ? static_cast<int>(number) : -1)
+    {
+    }
     static AggregatorCount const automatic;  ///< `auto`: what the target, the nodes and the memory allow
     static AggregatorCount const poster;     ///< `poster`: 2^ceil(log2(data / memory of an aggregator))
     static AggregatorCount const paper;      ///< `paper`: 2 for each server and 512 nodes, or 16 for each Pset

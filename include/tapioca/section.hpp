@@ -6,6 +6,8 @@
 //     2}}));
 #pragma once
 
+#include <tapioca/cxx20.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

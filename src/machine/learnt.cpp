@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view header = "tapioca learnt 1";
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
-/// FNV-1a: a line that was cut off or mixed with another's does not fit its sum.
+/// FNV-1a: a line that was cut off or mixed with another does not match its sum.
 std::uint32_t sum_of(std::string_view text)
 {
     std::uint32_t sum = 2166136261U;
@@ -28,7 +28,7 @@ std::uint32_t sum_of(std::string_view text)
     return sum;
 }
 
-/// The text up to the next `separator`, which `rest` loses.
+/// Returns the text up to the next `separator` and removes it from `rest`.
 std::string_view cut(std::string_view& rest, char separator)
 {
     auto const at = rest.find(separator);

@@ -1,4 +1,4 @@
-// Learnt: which ways earlier jobs have found to be the fastest (TAPIOCA_LEARN=FILE), as text. Specified in
+// Learnt: which ways earlier jobs found to be the fastest (TAPIOCA_LEARN=FILE), as text. Specified in
 // docs/formats/learnt.md; change both together.
 #pragma once
 
@@ -21,14 +21,14 @@ public:
         friend bool operator==(Lesson const&, Lesson const&) = default;
     };
 
-    /// A file's text; an empty one is fine. Fails if it is no such file. Lines that are damaged are left out.
+    /// Parses a file's text, which may be empty. Fails if it is not such a file. Damaged lines are left out.
     static core::Result<Learnt> parse(std::string_view text);
-    /// The line that tells of a way, for the end of a file. `key` has no line break.
+    /// The line for a way, to be appended to a file. `key` has no line break.
     static std::string line(std::string const& key, Lesson const& way);
     /// The first line of a file.
     static std::string first_line();
 
-    /// What was learnt last.
+    /// The latest finding for a key.
     [[nodiscard]] std::optional<Lesson> find(std::string const& key) const;
     [[nodiscard]] std::size_t size() const { return ways_.size(); }
     [[nodiscard]] std::size_t damaged() const { return damaged_; }
@@ -40,7 +40,7 @@ private:
 
 /// Reads a file, which need not exist. Local.
 core::Result<std::string> read_learnt(std::string const& path);
-/// Adds lines to a file, all with one call, so that jobs at the same time do not get between them. Local.
+/// Appends lines to a file with one call, so that jobs that run at the same time do not mix theirs. Local.
 core::Status add_learnt(std::string const& path, std::string const& lines);
 
 }  // namespace tapioca::machine

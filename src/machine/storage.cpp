@@ -17,14 +17,14 @@ namespace tapioca::machine {
 
 namespace {
 
-/// A row of the table. To add a file system, write its row here, and its stripes, if it has some, in stripes.cpp.
+/// A row of the table. To add a file system, write its row here and, if it has stripes, its part of stripes.cpp.
 struct FileSystem {
     std::string_view name;
     std::array<std::uint32_t, 2> magics;  ///< statfs(2), and the kernel's include/uapi/linux/magic.h; 0: none
     Reach reach;
-    bool coherent;  ///< false: hosts keep to themselves what they have written, or nothing is known about it
+    bool coherent;  ///< false: hosts cache what they have written, or this is unknown
     Reserve reserve = Reserve::nothing;
-    /// Where it is mounted through FUSE: beginnings of the mount's type or, if that does not tell, its source.
+    /// If it is mounted through FUSE: prefixes of the mount's type or, if that does not identify it, of its source.
     std::array<std::string_view, 4> mounts = {};
 };
 
@@ -45,7 +45,7 @@ constexpr FileSystem file_systems[] = {
     {"orangefs", {0x20030528}, Reach::several_hosts, true},
     {"smb", {0xFF534D42, 0xFE534D42}, Reach::several_hosts, false},
     {"9p", {0x01021997}, Reach::several_hosts, false},
-    // What none of the rows above is, so these stay the last.
+    // These match what no row above does, so they must stay the last.
     {"fuse", {0x65735546}, Reach::unknown, false},
     {"unknown", {}, Reach::unknown, false},
 };
@@ -53,7 +53,7 @@ constexpr FileSystem const& fuse = *(std::end(file_systems) - 2);
 constexpr FileSystem const& unknown = *(std::end(file_systems) - 1);
 static_assert(fuse.name == "fuse" && unknown.name == "unknown");
 
-/// The first row for which `fits` is true, or the one for what is unknown.
+/// The first row for which `fits` is true, or the row for unknown file systems.
 template <class Fits>
 FileSystem const& find_system(Fits fits)
 {
@@ -61,7 +61,7 @@ FileSystem const& find_system(Fits fits)
     return found == std::end(file_systems) ? unknown : *found;
 }
 
-/// The next word of `line`, which loses it.
+/// Removes the next word from `line` and returns it.
 std::string_view next_word(std::string_view& line)
 {
     auto const word = line.substr(0, line.find(' '));
@@ -102,9 +102,9 @@ bool is_mounted_as(FileSystem const& system, std::string_view type, std::string_
 
 Storage storage_profile(std::string const& name)
 {
-    // Measured on a 16-core machine with 16 ranks (docs/design.md). Linux lets one process at a time write a
-    // file through the page cache: one writer is fastest, many only wait for the inode's lock. Reads have no
-    // such lock. On tmpfs most of that time is the allocation of pages, which a page fault does without the lock.
+    // Measured on a 16-core machine with 16 ranks (docs/design.md). Linux lets one process at a time write a file
+    // through the page cache, so one writer is fastest, and many only wait for the inode's lock. Reads have no such
+    // lock. On tmpfs most of that time is the allocation of pages, which a page fault does without the lock.
     constexpr std::uint64_t KiB = 1024;
     auto const& system = named(name);
     auto const reserve = system.reserve;
@@ -145,7 +145,7 @@ core::Result<Storage> storage_of(int fd)
     if (fstatfs(fd, &info) != 0) return core::fail_errno(errno, "fstatfs");
     std::string const name(system_of(fd, info).name);
     Storage storage = storage_profile(name);
-    // f_bsize is the preferred size of a transfer; on some file systems that is megabytes, on none less than 512.
+    // f_bsize is the preferred size of a transfer. On some file systems it is megabytes, on none less than 512.
     auto const block = static_cast<std::uint64_t>(info.f_bsize);
     if (block >= 512 && block <= (1U << 26) && std::has_single_bit(block)) storage.block_bytes = info.f_bsize;
     if (auto const stripes = stripes_of(fd, name)) enter(storage, *stripes);
@@ -172,7 +172,7 @@ void adopt(Storage& found, Storage const& described)
     found.share_nodes = described.share_nodes;
     found.read_streams = described.read_streams;
     found.read_bw = described.read_bw;
-    if (found.reserve == Reserve::populate) return;  // its writers are more than plain ones
+    if (found.reserve == Reserve::populate) return;  // its writers do more than plain writes
     found.write_streams = described.write_streams;
     found.write_bw = described.write_bw;
     found.parallel_write_bw = described.parallel_write_bw;

@@ -31,7 +31,7 @@ constexpr std::uint16_t all_servers = 0xFFFF;
 constexpr int delay_create = 0100000000 | O_NOCTTY | FASYNC;  // O_LOV_DELAY_CREATE, of older and of newer versions
 constexpr unsigned long set_stripe = _IOW('f', 154, long);    // LL_IOC_LOV_SETSTRIPE
 
-// CephFS's least unit, and the objects that it makes unless told otherwise.
+// CephFS's smallest unit, and its default object size.
 constexpr std::int64_t ceph_object = 4 << 20;
 
 // BeeGFS's beegfs_ioctl.h: BEEGFS_IOC_GET_STRIPEINFO.
@@ -42,7 +42,7 @@ struct BeegfsStripes {
 };
 constexpr unsigned long beegfs_get_stripes = _IOR('f', 25, BeegfsStripes);
 
-/// The number at `at`, if all of it is there.
+/// The number at `at`, if it is there completely.
 template <class Number>
 std::optional<Number> number_at(RawBytes bytes, std::size_t at)
 {
@@ -94,7 +94,7 @@ std::optional<Stripes> parse_composite(RawBytes layout)
 
 std::optional<Stripes> lustre_stripes(int fd)
 {
-    std::vector<std::byte> layout(64 * 1024);  // no attribute is larger
+    std::vector<std::byte> layout(64 * 1024);  // attributes are not larger
     auto const size = ::fgetxattr(fd, "lustre.lov", layout.data(), layout.size());
     if (size <= 0) return std::nullopt;
     return parse_lustre_layout(RawBytes(layout).first(static_cast<std::size_t>(size)));
@@ -109,7 +109,7 @@ std::int64_t attribute(int fd, char const* name)
     return value;
 }
 
-/// 0, or the error with which the file system refuses.
+/// Returns 0, or the error with which the file system refuses.
 int ask(int fd, std::string const& file_system, Stripes wanted)
 {
     if (file_system == "lustre") {
@@ -183,7 +183,8 @@ std::optional<Stripes> stripes_of(int fd, std::string const& file_system)
 
 std::string create_striped(std::string const& path, Stripes wanted)
 {
-    // Lustre chooses the stripes when a file is opened for writing, unless told to wait; others ignore that flag.
+    // Lustre chooses the stripes when a file is opened for writing, unless it is told to wait; other file systems
+    // ignore that flag.
     int const fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | delay_create, 0666);
     if (fd < 0) return errno == EEXIST ? "the file is there already and keeps its stripes" : "";
     auto const storage = storage_of(fd);

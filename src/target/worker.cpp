@@ -24,7 +24,7 @@ core::Status Worker::launch()
     try {
         thread_ = core::start_thread("tapioca-drain", [this] { run(); });
     } catch (std::system_error const& failure) {
-        return core::fail_errno(failure.code().value(), "starting the drain thread");
+        return core::fail_errno(failure.code().value(), "starting the I/O thread");
     }
     return {};
 }

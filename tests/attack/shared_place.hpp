@@ -1,4 +1,4 @@
-// A directory that everybody may write, and a victim's file in one that nobody else may.
+// A directory that everybody may write, and a victim's file in a directory that nobody else may write.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace tapioca::test {
 
-/// Collective. `sticky` as /tmp is: only a thing's owner may remove or rename it.
+/// Collective. `sticky`, as /tmp is: only the owner of a file may remove or rename it.
 class SharedPlace {
 public:
     explicit SharedPlace(bool sticky)
@@ -41,11 +41,11 @@ public:
         if (rank() == 0) std::filesystem::remove_all(root_, ignored);
         barrier();
     }
-    /// In the shared directory.
+    /// A path in the shared directory.
     [[nodiscard]] std::string path(std::string const& name) const { return root_ + "/shared/" + name; }
     [[nodiscard]] std::string directory() const { return root_ + "/shared"; }
     [[nodiscard]] std::string victim() const { return root_ + "/home/victim"; }
-    /// Content, mode, owner, length, number of names.
+    /// Checks content, mode, owner, length and number of names.
     void expect_victim_untouched() const
     {
         struct stat found = {};

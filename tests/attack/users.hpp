@@ -1,4 +1,4 @@
-// A second user, for tests of what others can do in directories that are shared. Only root can be two users.
+// A second user, for tests of what others can do in shared directories. Needs root.
 #pragma once
 
 #include <csignal>
@@ -19,13 +19,13 @@ inline bool is_root()
 }
 inline char const* const needs_root = "only root can be two users at once";
 
-/// Becomes somebody else for good.
+/// Becomes another user permanently.
 inline void become_nobody()
 {
     if (::setgroups(0, nullptr) != 0 || ::setgid(nobody) != 0 || ::setuid(nobody) != 0) ::_exit(99);
 }
 
-/// Runs `act` in a process of another user's. True if it returned true there.
+/// Runs `act` in a process of another user. Returns true if `act` returned true there.
 inline bool as_nobody(std::function<bool()> const& act)
 {
     auto const child = ::fork();
@@ -38,7 +38,7 @@ inline bool as_nobody(std::function<bool()> const& act)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Another user's process that does the same again and again for the life of this object.
+/// Another user's process that repeats an action for the life of this object.
 class Attacker {
 public:
     explicit Attacker(std::function<void()> const& act) : child_(::fork())

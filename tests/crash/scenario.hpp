@@ -17,7 +17,7 @@ struct CrashCall {
     std::size_t job = 0;
     std::int64_t base = 0;
     bool in_background = false;
-    bool alone = false;  ///< an independent write; of MPI-IO only
+    bool alone = false;  ///< an independent write; only in MPI-IO
 };
 
 struct Scenario {
@@ -38,7 +38,7 @@ Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, Cr
 /// What `rank` writes in a call, variable by variable.
 std::vector<Bytes> written_by(Scenario const& scenario, std::uint64_t seed, std::size_t call, std::size_t rank);
 
-/// How far a rank came: its last call that began, and its last that returned. -1: none.
+/// How far a rank got: the last call that it began, and the last that returned. -1: none.
 struct Progress {
     int begun = -1;
     int returned = -1;

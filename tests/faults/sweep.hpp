@@ -1,4 +1,4 @@
-// A sweep: runs a scenario once for every fault, at every call of every rank, and judges what came of it.
+// A sweep: runs a scenario once for every fault, at every call of every rank, and checks the result.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +12,13 @@
 
 namespace tapioca::faults {
 
-/// What a call of the library said.
+/// The result of a call of the library.
 struct Outcome {
     bool ok = true;
     std::string text;
 };
 
-/// Thrown when ranks got different answers: nothing sensible can follow.
+/// Thrown when ranks got different results, after which the trial cannot continue.
 struct Diverged {};
 
 /// One run of a scenario, on one rank. Every member function is collective over all ranks.
@@ -31,21 +31,21 @@ public:
 
     [[nodiscard]] int rank() const { return rank_; }
     [[nodiscard]] int ranks() const { return ranks_; }
-    /// A communicator of this trial's own.
+    /// A communicator of this trial.
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] std::string path(std::string const& name) const { return directory_ + "/" + name; }
 
-    /// A collective call of the library: it must say the same to all ranks. True if it succeeded.
+    /// A collective call of the library, whose result must be the same on all ranks. Returns true if it succeeded.
     bool call(std::string const& what, std::function<Outcome()> const& body);
-    /// A local one. True if it succeeded on all ranks.
+    /// A local call. Returns true if it succeeded on all ranks.
     bool local_call(std::string const& what, std::function<Outcome()> const& body);
-    /// Notes what must not be, if `bad` on any rank.
+    /// Records a violation if `good` is false on any rank.
     void expect(bool good, std::string const& otherwise);
-    /// From here on nothing is injected any more.
+    /// From here on, no faults are injected.
     void disarm();
 
     [[nodiscard]] int fired() const { return fired_; }
-    [[nodiscard]] bool failed() const { return failed_; }  ///< some call did
+    [[nodiscard]] bool failed() const { return failed_; }  ///< some call failed
     [[nodiscard]] std::vector<std::string> const& violations() const { return violations_; }
 
 private:
@@ -66,10 +66,10 @@ struct Scenario {
     std::string place;  ///< column of the table: declared, drop-in, staged
     std::function<void(Trial&)> body;
     bool writes = true;
-    bool keeps = false;  ///< memory, if it runs out while ranks of several nodes send each other messages
+    bool keeps = false;  ///< keeps memory if it runs out while ranks of several nodes exchange messages
 };
 
-/// Runs all scenarios with all faults as the command line says. The process's exit status.
+/// Runs all scenarios with all faults according to the command line. Returns the exit status.
 int sweep(int argc, char** argv, std::vector<Scenario> const& scenarios);
 
 }  // namespace tapioca::faults

@@ -1,4 +1,4 @@
-// What the fuzzers share: an input taken apart, and claims that end the program where they do not hold.
+// What the fuzzers share: decoding of an input, and claims that end the program if they do not hold.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace tapioca::fuzz {
 
-/// Ends the program, which libFuzzer takes for a crash and keeps the input.
+/// Ends the program if the claim does not hold; libFuzzer takes this for a crash and keeps the input.
 inline void claim(bool holds, char const* what, std::string_view detail = {})
 {
     if (holds) return;
@@ -23,7 +23,7 @@ inline void claim(bool holds, char const* what, std::string_view detail = {})
     std::abort();
 }
 
-/// A message is one line that says something.
+/// A message must be one line that is not empty.
 inline void claim_one_line(std::string_view text)
 {
     claim(!text.empty(), "a message says something");
@@ -37,7 +37,7 @@ inline void claim_one_line(core::Failure const& failure)
     claim_one_line(failure.text);
 }
 
-/// The input, taken from its beginning. Used up, it gives zeros.
+/// The input, consumed from its beginning. When it is used up, it yields zeros.
 class Input {
 public:
     Input(std::uint8_t const* data, std::size_t size) : rest_(data, size) {}
@@ -54,7 +54,7 @@ public:
         rest_ = rest_.subspan(bytes);
         return value;
     }
-    /// From `low` to `high`, of one byte.
+    /// From `low` to `high`, from one byte.
     std::int64_t pick(std::int64_t low, std::int64_t high)
     {
         return low + static_cast<std::int64_t>(take<std::uint8_t>()) % (high - low + 1);
@@ -76,7 +76,7 @@ public:
         rest_ = rest_.subspan(bytes);
         return taken;
     }
-    /// Up to the next `end`, which is passed over; or all that is left.
+    /// Up to the next `end`, which is skipped; or the rest of the input.
     std::string_view until(char end)
     {
         std::string_view const all(reinterpret_cast<char const*>(rest_.data()), rest_.size());

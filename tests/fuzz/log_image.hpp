@@ -1,5 +1,5 @@
-// A log made of a fuzzer's input: the structure is the input's, the checksums fit, so that what lies behind them is
-// reached.
+// A log made from a fuzzer's input: the structure comes from the input, but the checksums match, so that the code
+// behind them is reached.
 #pragma once
 
 #include <vector>
@@ -196,7 +196,7 @@ private:
         std::memcpy(block_.data() + at, &entry, sizeof entry);
         if (!numbers.empty())
             std::memcpy(block_.data() + at + sizeof entry, numbers.data(), numbers.size() * sizeof(std::int64_t));
-        // As the format has it: of what follows it, with the first eight bytes in the seed.
+        // As in the format: the checksum of what follows it, with the first eight bytes in the seed.
         std::uint64_t first = 0;
         std::memcpy(&first, block_.data() + at, sizeof first);
         entry.checksum = stage::checksum_of(block_.data() + at + 16, bytes - 16, seed_ ^ first);

@@ -1,4 +1,4 @@
-// A directory for the files that a fuzzer reads, in $TMPDIR: those who start the fuzzer remove it after a crash.
+// A directory in $TMPDIR for the files that a fuzzer reads. After a crash, whoever started the fuzzer removes it.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ public:
     }
     [[nodiscard]] std::string const& path() const { return path_; }
 
-    /// Makes a file of ours with these bytes, in place of what was there.
+    /// Creates a file of this user with these bytes, replacing any existing one.
     void write(std::string const& name, std::span<std::byte const> bytes) const
     {
         int const file = ::open((path_ + "/" + name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -42,7 +42,7 @@ private:
     std::string path_;
 };
 
-/// One for the whole run; gone when the program ends in order.
+/// One for the whole run, removed when the program ends normally.
 inline Scratch const& scratch()
 {
     static Scratch const directory;

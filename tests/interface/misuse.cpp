@@ -37,6 +37,11 @@ void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<doubl
     step.read(0, std::as_writable_bytes(std::span(field)));
     (void)pattern.add<double>("u", tapioca::block_of({.shape = {8, 8}, .ranks = 4, .rank = 0}));
     (void)pattern.add<float>("f", {{0, 4}});
+    step.write(u, tapioca::interior(field, {10}, {1}));
+    step.write(u, tapioca::interior(constant, {10}, {1}));
+    step.write(0, tapioca::section(std::span(field), {.shape = {8}, .start = {0}, .count = {4}, .stride = {2}}));
+    step.read(u, tapioca::interior(field, {10}, {1}, {1}));
+    options.nbaggr = std::int64_t{4};
     options.nbaggr = 4;
     options.nbaggr_read = tapioca::AggregatorCount::poster;
     options.persistency = tapioca::Persistency::job;
@@ -95,6 +100,20 @@ void use(tapioca::Step& step, tapioca::Pattern& pattern, tapioca::Variable<doubl
     options.nbaggr = tapioca::Direct::always;
 #elif MISUSE == 25  // inside the library
     (void)request.found_;
+#elif MISUSE == 26
+    options.nbaggr = 2.5;
+#elif MISUSE == 27  // nothing is left of a temporary
+    step.write(u, tapioca::interior(make_vector(), {10}, {1}));
+#elif MISUSE == 28
+    step.read(u, tapioca::section(make_vector(), {.shape = {8}, .start = {0}, .count = {8}}));
+#elif MISUSE == 29  // another type than was declared
+    step.write(u, tapioca::interior(floats, {10}, {1}));
+#elif MISUSE == 30  // nothing can be read into what is constant
+    step.read(u, tapioca::interior(constant, {10}, {1}));
+#elif MISUSE == 31
+    step.read(0, tapioca::interior(constant, {10}, {1}));
+#elif MISUSE == 32  // the bytes of a string are not its text
+    step.write(0, tapioca::interior(words, {10}, {1}));
 #else
 #error "no such mistake"
 #endif

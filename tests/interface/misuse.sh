@@ -3,13 +3,15 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-compiles() { # NUMBER [OPTIONS]
-    "${compiler[@]}" "${@:2}" -fsyntax-only -DMISUSE="$1" "$here/misuse.cpp" >"$work/out" 2>&1
+compiles() { # NUMBER
+    "${compiler[@]}" -std=c++20 -fsyntax-only -DMISUSE="$1" -include "$work/headers.hpp" "$here/misuse.cpp" >"$work/out" 2>&1
 }
 compiler=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-if ! compiles 0 -std=c++20; then
+grep '^#include' "$here/misuse.cpp" >"$work/headers.hpp"
+"${compiler[@]}" -std=c++20 -x c++-header "$work/headers.hpp" -o "$work/headers.hpp.gch"
+if ! compiles 0; then
     cat "$work/out"
     echo "misuse: what is right does not compile"
     exit 1
@@ -17,7 +19,7 @@ fi
 last=$(grep -o '^#elif MISUSE == [0-9]*' "$here/misuse.cpp" | tail -1 | grep -o '[0-9]*$')
 status=0
 for number in $(seq 1 "$last"); do
-    if compiles "$number" -std=c++20; then
+    if compiles "$number"; then
         echo "misuse $number compiles:"
         grep -A 1 "MISUSE == $number\b" "$here/misuse.cpp"
         status=1

@@ -1,4 +1,4 @@
-// How a rank is lost: by a signal at any moment, from a thread beside, or by a call between two others.
+// How a rank is lost: by a signal at any moment, from another thread, or by a call between two others.
 #pragma once
 
 #include <mpi.h>
@@ -15,10 +15,10 @@
 
 namespace tapioca::test {
 
-/// On the rank that is lost; on the others nothing happens.
+/// Has an effect only on the rank that is lost.
 class Loss {
 public:
-    /// `way`: kill, segv, abort or exit; when is up to the seed.
+    /// `way`: kill, segv, abort or exit; the seed decides when.
     Loss(std::string way, unsigned seed, bool mine) : way_(std::move(way))
     {
         std::mt19937 random(seed);
@@ -47,7 +47,7 @@ private:
     int calls_ = 0;
 };
 
-/// The process id, for whoever looks for what is left; and how long this job may last at all.
+/// Prints the process id, so that leftovers can be found, and limits the duration of the job.
 inline void begin_job(int rank)
 {
     if (auto* const file = std::fopen(("pid." + std::to_string(rank)).c_str(), "w")) {

@@ -1,4 +1,5 @@
-// What the tests of the C face share: arrays for TAPIOCA_Init, data, and codes that must be the same on every rank.
+// What the tests of the C interface share: arrays for TAPIOCA_Init, data, and a check that codes are the same on every
+// rank.
 #pragma once
 
 #include <tapioca/tapioca.h>
@@ -7,7 +8,7 @@
 
 namespace tapioca::test {
 
-/// Checks that a call returned `code` on every rank, with one text that holds `parts`. Collective over the world.
+/// Checks that a call returned `code` on every rank, with one text that contains `parts`. Collective over the world.
 inline void expect_code(int returned, int code, std::vector<std::string> const& parts)
 {
     EXPECT_EQ(returned, code) << TAPIOCA_Last_error();
@@ -44,7 +45,7 @@ struct Arrays {
             EXPECT_EQ(one.error, error);
         }
     }
-    /// The file holds every rank's three arrays from `base` on. Local.
+    /// Checks that the file contains every rank's three arrays from `base` on. Local.
     static void expect_in(std::string const& path, std::int64_t base = 0)
     {
         auto const all = contents(path);

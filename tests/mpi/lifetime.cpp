@@ -155,7 +155,7 @@ void outlives_mpi()
         auto step = file.declare(blocks(MPI_COMM_WORLD));
         auto const data = letters(MPI_COMM_WORLD);
         step.write(0, data);
-        step.start();  // its drain thread is there too
+        step.start();  // now its I/O thread exists, too
         step.wait();
         MPI_Finalize();
         require(code_of([&] { file.close(); }) == Errc::invalid_state, "close after MPI_Finalize");

@@ -1,4 +1,4 @@
-// The standard's rules for who may count on whose accesses (chapter I/O, file consistency), for one file.
+// The standard's rules about which accesses a process may rely on (chapter I/O, file consistency), for one file.
 #pragma once
 
 #include <limits>
@@ -10,17 +10,17 @@ namespace conforming {
 
 using fuzz::Segments;
 
-/// Accesses are those of an actor: one process through one handle, or without MPI. Those of one actor are in order.
-/// Accesses of different actors that conflict are in order if the first one's handle was synced, the two processes met
-/// after that (a barrier; one process meets itself) and the second one's handle was synced then. Opening and closing
-/// count as syncs. In atomic mode, between processes of one handle, that they met is enough. Accesses through one
-/// handle conflict if they have a byte in common and one writes. Those through different handles conflict if one
-/// writes, wherever that is, for the standard does not have more; unless `bytewise` is set.
+/// An actor is one process with one handle, or one process without MPI. Accesses of one actor are in order. Conflicting
+/// accesses of different actors are in order if the first one's handle was synced, the two processes met after that (in
+/// a barrier; one process always meets itself) and the second one's handle was synced then. Opening and closing count
+/// as syncs. In atomic mode, between processes of one handle, it is enough that they met. Accesses through one handle
+/// conflict if they have a byte in common and one of them writes. Accesses through different handles conflict if one of
+/// them writes, wherever that is, because the standard promises no more, unless `bytewise` is set.
 class Order {
 public:
     Order(int ranks, bool bytewise) : ranks_(ranks), bytewise_(bytewise) {}
 
-    /// A new handle, and its number; that of accesses without MPI is `posix`.
+    /// Adds a handle and returns its number; that of accesses without MPI is `posix`.
     int opened(std::vector<int> const& members);
     void closed(int handle);
     void synced(int handle);
@@ -29,7 +29,7 @@ public:
     /// @pre all processes have just met, and nothing is under way
     void set_atomic(int handle, bool atomic);
 
-    /// What an access touches beside bytes.
+    /// What an access concerns besides bytes.
     enum class Size { Ignored, Read, Grown, Set };
     struct Access {
         int handle = 0;
@@ -47,7 +47,7 @@ public:
             return handle != other.handle ? handle < other.handle : rank < other.rank;
         }
     };
-    /// Whose earlier accesses are not in order with this one.
+    /// The actors whose earlier accesses are not in order with this one.
     std::set<Conflict> conflicts(Access const& access) const;
     void done(Access const& access);
 
@@ -61,10 +61,10 @@ private:
         std::vector<Time> writes, reads;  ///< of each byte, the last one
         Time last_write = 0, last_read = 0, size_read = 0;
         std::int64_t smallest_size = std::numeric_limits<std::int64_t>::max();  ///< that was read
-        Time flushed = 0;          ///< accesses until then count as being in the file
-        Time flushed_met = 0;      ///< and the processes have met since
+        Time flushed = 0;          ///< accesses up to then count as being in the file
+        Time flushed_met = 0;      ///< and the processes have met since then
         Time before_atomic = 0;    ///< the last access in nonatomic mode
-        std::vector<Time> seen{};  ///< by actor: those until then come before what this one does next
+        std::vector<Time> seen{};  ///< by actor: accesses up to then come before what this actor does next
     };
     struct Change {
         std::size_t actor;

@@ -1,4 +1,4 @@
-// Programs that conform to the MPI standard, made from a seed, with what each of their calls must bring about.
+// Programs that conform to the MPI standard, made from a seed, with the required result of each of their calls.
 #pragma once
 
 #include "conforming_order.hpp"
@@ -69,7 +69,7 @@ struct Program {
     std::vector<bool> exists;
 };
 
-/// Local; the same on every rank. With fewer operations it is the beginning of the same program.
+/// Local; the same on every rank. With fewer operations, it is the beginning of the same program.
 Program make_program(std::uint64_t seed, int ranks, fuzz::Stack stack, std::int64_t most_operations);
 
 }  // namespace conforming

@@ -1,4 +1,4 @@
-// Runs a program on this rank, and compares what its calls bring about with what they must.
+// Runs a program on this rank, and compares the results of its calls with the required ones.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@ namespace conforming {
 
 class Runner {
 public:
-    /// `directory` is where the files are; `talk`: every operation is told, on standard error.
+    /// `directory` is where the files are; `talk`: prints every operation on standard error.
     Runner(Program const& program, std::string directory, int me, bool talk, bool quiet)
         : program_(program), directory_(std::move(directory)), me_(me), talk_(talk), quiet_(quiet)
     {
     }
 
-    /// Whether all was right, on all ranks. Collective.
+    /// Whether everything was right, on all ranks. Collective.
     bool run();
 
 private:

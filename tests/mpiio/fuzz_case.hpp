@@ -1,4 +1,4 @@
-// A case: steps on one or two files, made from a seed, with what each must bring about by the standard.
+// A case: steps on one or two files, made from a seed, with the results that the standard requires.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ enum class Do {
     Null
 };
 enum class Where { At, Individual, Shared };
-/// With the shared pointer All is ordered and Split is ordered_begin, ordered_end.
+/// With the shared pointer, All means ordered, and Split means ordered_begin and ordered_end.
 enum class How { Blocking, Nonblocking, All, NonblockingAll, Split };
 
-/// What is done on the file that is left to the MPI library, where that would not survive the access: nothing else;
+/// What is done on the file that is left to the MPI library, if the MPI library would not survive the access: the same;
 /// the same with packed memory; or the bytes are moved without MPI.
 enum class Alone { Same, Packed, Direct };
 
@@ -45,12 +45,12 @@ struct Part {
     Bytes buffer;             ///< whole, with gaps and guard zones
     std::int64_t origin = 0;  ///< where in the buffer the address zero of the type lies
 
-    // What must come of it.
+    // The required results.
     std::int64_t moved = 0;
     Segments extents;  ///< of the file
     Bytes after;       ///< the buffer
-    // Bytes of the buffer that no byte of the file is for, that a hole of the file is for, and that a hole is for which
-    // the MPI library may have filled with anything.
+    // Bytes of the buffer to which no byte of the file belongs, to which a hole of the file belongs, and to which a
+    // hole belongs that the MPI library may have filled with anything.
     std::vector<std::int64_t> unread;
     std::vector<std::int64_t> holes;
     std::vector<std::int64_t> loose_holes;
@@ -91,8 +91,8 @@ struct Case {
     std::vector<Step> steps;
 };
 
-/// What the MPI library at hand cannot do without crashing, hanging or losing data; see fuzz_known.hpp. What the
-/// library under test does itself is done there all the same.
+/// What the MPI library cannot do without crashing, hanging or losing data; see fuzz_known.hpp. Accesses that the
+/// library under test does itself are made nevertheless.
 struct Avoid {
     // Never done.
     bool sequential = false;
@@ -103,20 +103,20 @@ struct Avoid {
     bool types_freed_early = false;        ///< in nonblocking collective accesses
     bool odd_views = false;  ///< with empty blocks, a negative lower bound or darrays of more than named types
 
-    // Done by the library under test only.
+    // Done only by the library under test.
     bool nested_memory = false;  ///< memory types of derived types
     bool empty_types = false;    ///< size zero
     bool meeting = false;        ///< collective accesses of ranks that meet in the file
     bool pointers = false;       ///< individual ones, in views that are not simple
     bool short_reads = false;    ///< nonblocking and split ones behind the end of the file, or accesses of nothing
 
-    /// Not to be avoided: the library under test does nonblocking collective accesses, and ordered ones, itself.
+    /// Not to be avoided: the library under test itself does nonblocking collective and ordered accesses.
     bool serves_nonblocking = false;
     bool serves_ordered = false;
 };
 
-/// The case of `seed` for `ranks` ranks. Local; the same on every rank, but for buffers after reads: those are
-/// expected for rank `me` only.
+/// The case of `seed` for `ranks` ranks. Local; the same on every rank, except for buffers after reads, which are
+/// computed only for rank `me`.
 Case make_case(std::uint64_t seed, int ranks, int me, Avoid const& avoid);
 
 /// The bytes that `count` of a type name in memory, in order.

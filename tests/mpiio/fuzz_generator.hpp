@@ -77,8 +77,8 @@ private:
     Case out_;
 };
 
-/// What applications do: the data of `n` ranks alternates, or is a part each of one array. With `careful` there is no
-/// darray of more than named types.
+/// What applications do: the data of `n` ranks alternates, or each rank has a part of one array. With `careful` there
+/// is no darray of types other than named ones.
 std::vector<View> interleaved(Random& random, int n, TypePtr const& etype, bool careful);
 /// Of a data access, for people.
 char const* name_of(Where where, How how);

@@ -1,4 +1,4 @@
-// Compares what was seen of a step on the two files with what the standard wants.
+// Compares the observed results of a step on the two files with those that the standard requires.
 #pragma once
 
 #include "fuzz_run.hpp"
@@ -8,7 +8,7 @@ namespace fuzz {
 enum class What { Class, Count, Elements, Position, Shared, Values, Buffer, Unread, Handler, File, Holes };
 char const* name_of(What what);
 
-/// Something that is not as it ought to be.
+/// A deviation from the required result.
 struct Finding {
     What what;
     bool alone_right;
@@ -16,7 +16,7 @@ struct Finding {
     bool equal;  ///< it is wrong in the same way on both files
 };
 
-/// What one rank saw. `handlers`: the files have error handlers of their own. Local.
+/// Judges what one rank observed. `handlers`: the files have their own error handlers. Local.
 std::vector<Finding> judge(Step const& step, Part const& part, Observed const& alone, Observed const& through,
                            bool handlers);
 
@@ -26,10 +26,10 @@ struct Contents {
     bool operator==(Contents const&) const = default;
 };
 Contents read_file(std::string const& path);
-/// Local. Ends the program where it cannot.
+/// Local. Ends the program on failure.
 void write_file(std::string const& path, Contents const& contents);
 
-/// What became of the files. Where a file is wrong, `said` tells where.
+/// Judges the contents of the files. If a file is wrong, `said` describes where.
 std::vector<Finding> judge_files(Step const& step, Contents alone, Contents through, std::string& said);
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// The oracle: a file and the MPI standard's rules for it, in memory, for all ranks at once.
+// The oracle: a file in memory, with the MPI standard's rules, for all ranks at once.
 #pragma once
 
 #include "fuzz_types.hpp"
@@ -18,13 +18,13 @@ Segments extents_of(View const& view, std::int64_t first, std::int64_t length);
 /// The standard's end of file in a view, in etypes: the first etype that starts behind the last byte of the file.
 std::int64_t end_in_view(View const& view, std::int64_t size);
 
-/// What one file is, and what each rank of its communicator knows of it.
+/// One file, and what each rank of its communicator knows about it.
 class Model {
 public:
     bool exists = false;
     Bytes bytes;
-    /// What a byte is. The standard leaves open what holes hold; MPI libraries may have filled some, on both files
-    /// or on the one that is left to them.
+    /// The state of a byte. The standard does not define the contents of holes; MPI libraries may have filled some of
+    /// them, on both files or only on the one that is left to them.
     enum State : unsigned char { hole, written, alone_loose_hole, loose_hole };
     Bytes defined;
 
@@ -49,13 +49,13 @@ public:
     void resize(std::int64_t size);
     /// Writes `data` to `extents`.
     void write(int rank, Segments const& extents, Bytes const& data);
-    /// Fills `data` with what is there and `sure` with its State; returns how many bytes that is,
-    /// which ends where the file does.
+    /// Fills `data` with the contents and `sure` with their State. Returns the number of bytes, up to the end of the
+    /// file.
     std::int64_t read(int rank, Segments const& extents, Bytes& data, Bytes& sure);
 
-    /// Whether the standard leaves open what comes of this unless the ranks synchronise first.
+    /// Whether the standard leaves the result undefined unless the ranks synchronise first.
     bool needs_sync(int rank, bool writes, Segments const& extents) const;
-    /// Whether other ranks made the file longer since the last synchronisation.
+    /// Whether other ranks have extended the file since the last synchronisation.
     bool size_needs_sync(int rank) const;
     void synchronised();
 

@@ -1,12 +1,12 @@
-// Runs the steps of a case on a file, through plain MPI calls, and notes what can be seen of each.
+// Runs the steps of a case on a file, with plain MPI calls, and records the observable results of each.
 #pragma once
 
 #include "fuzz_case.hpp"
 
 namespace fuzz {
 
-/// Where the program is. After tell_where_it_ends() this is said on standard error when it crashes, or when an alarm
-/// finds it waiting.
+/// What the program is doing. After tell_where_it_ends(), this is printed on standard error if the program crashes, or
+/// if an alarm finds it waiting.
 extern char where_am_i[320];
 void tell_where_it_ends();
 
@@ -23,7 +23,7 @@ int end_split(MPI_File file, Access const& access, void* buffer, MPI_Status* sta
 /// Of these ranks of the world, to be freed unless it is MPI_COMM_SELF. Collective over `members`.
 MPI_Comm communicator_of(std::vector<int> const& members);
 
-/// What one rank sees of one step on one file.
+/// What one rank observes of one step on one file.
 struct Observed {
     int error_class = MPI_SUCCESS;
     std::int64_t count = 0;
@@ -45,11 +45,11 @@ public:
     }
 
     bool is_open() const { return file_ != MPI_FILE_NULL; }
-    /// A step is started, then finished; between the two the same step may be started on other files.
-    /// Collective over the communicator of the file where the step is.
+    /// A step is started, then finished; in between, the same step may be started on other files. Collective over the
+    /// communicator of the step's file.
     void start(Step const& step, int me);
     Observed finish(Step const& step, int me);
-    /// Puts the individual pointer where it ought to be.
+    /// Sets the individual pointer to its required position.
     void seek(std::int64_t position);
     void seek_shared(std::int64_t position);
     std::int64_t shared_position();
@@ -82,7 +82,7 @@ private:
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// Whether files are opened through the library under test. Local; makes and removes a file at `path`.
+/// Whether files are opened through the library under test. Local; creates and removes a file at `path`.
 bool library_is_loaded(std::string const& path);
 
 }  // namespace fuzz

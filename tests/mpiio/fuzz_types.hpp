@@ -1,4 +1,4 @@
-// Random datatypes that the fuzzer knows by itself: what bytes they name is computed here, never asked of MPI.
+// Random datatypes whose bytes the fuzzer computes itself, without asking MPI.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,7 @@ class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
     std::uint64_t next();
-    /// Within [low, high]; low where high is below it.
+    /// Uniform in [low, high]; low if high is less.
     std::int64_t between(std::int64_t low, std::int64_t high);
     bool chance(int percent) { return between(0, 99) < percent; }
 

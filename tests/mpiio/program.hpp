@@ -1,4 +1,4 @@
-// What the programs that know MPI only have in common.
+// What the programs that use only MPI have in common.
 #pragma once
 
 #include <mpi.h>

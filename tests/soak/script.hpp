@@ -1,4 +1,5 @@
-// What a job of the soak does: the same on every rank, and for whoever checks it afterwards, for the same seed.
+// What a job of the soak does. For the same seed it is the same on every rank, and for the program that checks the job
+// afterwards.
 #pragma once
 
 #include <string>
@@ -45,7 +46,7 @@ struct Round {
     bool at_once = false;
 };
 
-/// Where trouble comes: before a call, on a rank.
+/// Where trouble occurs: before a call, on a rank.
 struct Moment {
     std::size_t round = 0, file = 0, call = 0;
     int rank = 0;
@@ -55,7 +56,7 @@ struct Moment {
 struct Script {
     std::vector<std::pair<std::string, std::string>> settings;  ///< as hints: tapioca_buffersize and so on
     bool staged = false;
-    std::vector<Round> rounds;  ///< the first is to warm up
+    std::vector<Round> rounds;  ///< the first is a warm-up
     Moment moment;
     std::uint64_t luck = 0;  ///< chooses the fault
 };

@@ -1,4 +1,4 @@
-// What a rank of a soak job notes: calls begun and returned (for soak_check), bytes, and all that must not be.
+// What a rank of a soak job records: calls begun and returned (for soak_check), bytes, and violations.
 #pragma once
 
 #include <mpi.h>
@@ -48,18 +48,18 @@ public:
     /// The settings as hints. To be freed.
     [[nodiscard]] MPI_Info hints() const;
 
-    /// Around a call of the library. Number 0 is the opening, i + 1 the script's i-th call, the one behind the last
-    /// closing.
+    /// To be called around a call of the library. Number 0 is the opening, i + 1 the script's i-th call, and the number
+    /// after the last is the closing.
     void begin(Place const& place, std::size_t number);
     void end(Place const& place, std::size_t number, bool good);
 
     void add(Counts::Name name, long more) { counts_.of[name] += more; }
-    /// Something that must not be; told with the rank.
+    /// Records and prints a violation, with the rank.
     void complain(Counts::Name name, std::string const& text);
-    /// That, and the end of the job.
+    /// The same, and ends the job.
     [[noreturn]] void give_up(std::string const& text);
 
-    /// Runs all rounds by `round(number)`, which leaves nothing open, and looks what is left of them. Collective.
+    /// Runs all rounds by `round(number)`, which leaves nothing open, and checks what they leave behind. Collective.
     template <class Run>
     void run(Run const& round)
     {
@@ -72,7 +72,7 @@ public:
             if (i >= before_last) compare(before);
         }
     }
-    /// The account on rank 0. Collective; true if all is well.
+    /// Prints the account on rank 0. Collective; returns true if there were no violations.
     bool close();
 
 private:

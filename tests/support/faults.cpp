@@ -28,13 +28,13 @@ struct {
     std::atomic<bool> armed = false;
     std::atomic<int> inside = 0;
     Fault fault;
-    bool one_file = false;  ///< only this one's calls, and all of them
+    bool one_file = false;  ///< only calls on this file, and all of them
     dev_t device = 0;
     ino_t inode = 0;
     std::atomic<int> calls[static_cast<std::size_t>(Op::ops)] = {};
     std::atomic<int> fired = 0;
     double stall_s = 0.05;
-    Range code[8] = {};  ///< of the executable and of our libraries
+    Range code[8] = {};  ///< of the executable and of the library under test
     int codes = 0;
 } state;
 
@@ -69,7 +69,7 @@ void begin(Fault const& fault, bool one_file)
     state.armed = true;
 }
 
-/// Whether the fault comes true in this call, which counts.
+/// Counts the call. Returns whether the fault occurs in it.
 bool due(Op op)
 {
     int const number = ++state.calls[static_cast<std::size_t>(op)];
@@ -82,7 +82,7 @@ bool due(Op op)
     return true;
 }
 
-/// Whether a call on an open file shall be faulty. Counts it.
+/// Counts a call on an open file. Returns whether it is to be faulty.
 bool faulty(Op op, int fd, void const* caller)
 {
     if (!state.armed) return false;
@@ -92,7 +92,7 @@ bool faulty(Op op, int fd, void const* caller)
     return info.st_dev == state.device && info.st_ino == state.inode && due(op);
 }
 
-/// A vector call moves all, or half of its first vector.
+/// A vector call moves all its bytes, or half of its first vector.
 template <class Move>
 ssize_t moved_vectors(bool is_faulty, int fd, iovec const* vectors, int count, Move move)
 {
@@ -201,7 +201,7 @@ using namespace tapioca::faults;
 EXPORTED int close(int fd)
 {
     bool const is_faulty = faulty(Op::close, fd, CALLER);
-    auto const result = static_cast<int>(::syscall(SYS_close, fd));  // the descriptor is gone in any case
+    auto const result = static_cast<int>(::syscall(SYS_close, fd));  // the descriptor is closed in any case
     return done(is_faulty, [&] { return result; });
 }
 

@@ -1,13 +1,13 @@
-// Faults at the boundary of the library under test: the executable's own pwrite, close and so on come before the C
-// library's, and do what the kernel may do instead of succeeding. The stand-ins here are those for files; tests/faults
-// has the others, which cannot be had beside the sanitizers.
+// Faults at the boundary of the library under test: the executable's own pwrite, close and so on take precedence over
+// the C library's, and do what the kernel may do instead of succeeding. The stand-ins here are those for files; the
+// others, which do not work together with the sanitizers, are in tests/faults.
 #pragma once
 
 #include <string>
 
 namespace tapioca::faults {
 
-/// Kinds of calls; each is counted by itself.
+/// Kinds of calls; each is counted separately.
 enum class Op { open, close, write, read, sync, room, map, name, look, lock, thread, memory, ops };
 
 enum class Kind {
@@ -29,15 +29,15 @@ struct Fault {
     int at = 0;  ///< 0: none
 };
 
-/// From now on until disarm(). Local, like all of these. Only calls of our own code count, made while it is inside one
-/// of its functions; those of MPI and of the test itself go straight through.
+/// Injects the fault until disarm(). All of these functions are local. Only calls that the library under test makes
+/// while it is inside one of its functions count; those of MPI and of the test itself are not affected.
 void arm(Fault const& fault);
-/// How often the fault came true.
+/// Returns how often the fault occurred.
 int disarm();
-/// Calls of a kind since arm().
+/// The number of calls of a kind since arm().
 int calls(Op op);
 
-/// While one lives, the library is at work: its calls are counted.
+/// While an object of this class exists, the library is at work, and its calls are counted.
 class Inside {
 public:
     Inside();
@@ -46,10 +46,10 @@ public:
     ~Inside();
 };
 
-/// How long a stall is.
+/// Sets the length of a stall.
 void set_stall(double seconds);
 
-/// While alive, calls of one kind on one file of this process are faulty, whoever makes them.
+/// While an object of this class exists, calls of one kind on one file of this process are faulty, whoever makes them.
 class Armed {
 public:
     Armed(std::string const& path, Op op, Kind kind, int at = 1, int error = 0);
@@ -57,7 +57,7 @@ public:
     Armed& operator=(Armed const&) = delete;
     ~Armed();
 
-    /// How many calls were spoiled.
+    /// How many calls were faulty.
     [[nodiscard]] int fired() const;
 };
 

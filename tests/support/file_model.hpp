@@ -1,4 +1,5 @@
-// What a file may be after calls of which some did not return, or failed: each of their bytes is there or not.
+// The possible contents of a file after calls of which some failed or did not return: each of their bytes may be there
+// or not.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace tapioca::test {
 
-/// All that a file has; nothing if there is none.
+/// The whole file; empty if there is none.
 inline Bytes contents(std::string const& path)
 {
     std::error_code error;
@@ -28,14 +29,14 @@ class FileModel {
 public:
     explicit FileModel(Bytes before = {}) : image_(std::move(before)) {}
 
-    /// A call that returned: wins over all that is older.
+    /// A call that returned: it wins over everything older.
     void write(std::int64_t base, Declared const& variable, Bytes const& data)
     {
         apply(image_, base, variable, data);
         if (maybe_.empty()) return;
         each(base, variable, data, [&](std::size_t at, std::byte) { maybe_.erase(at); });
     }
-    /// One that did not.
+    /// A call that did not return.
     void begin(std::int64_t base, Declared const& variable, Bytes const& data)
     {
         each(base, variable, data, [&](std::size_t at, std::byte value) {
@@ -50,7 +51,7 @@ public:
         return found != maybe_.end() &&
                std::find(found->second.begin(), found->second.end(), value) != found->second.end();
     }
-    /// The first byte that cannot be, or -1.
+    /// The first byte that is impossible, or -1.
     [[nodiscard]] std::int64_t first_wrong(Bytes const& file) const
     {
         if (file.size() < image_.size()) return static_cast<std::int64_t>(file.size());
@@ -58,7 +59,7 @@ public:
             if (!allows(i, file[i])) return static_cast<std::int64_t>(i);
         return -1;
     }
-    /// What is certain, and how many bytes are not.
+    /// The bytes that are certain, and the number of those that are not.
     [[nodiscard]] Bytes const& image() const { return image_; }
     [[nodiscard]] std::size_t open_bytes() const { return maybe_.size(); }
     /// Whether every byte and the size are certain.

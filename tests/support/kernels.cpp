@@ -1,5 +1,5 @@
-// Makes every pretended node a kernel of its own, as the library sees it, if TEST_KERNELS is set: the executable's
-// open() comes before the C library's, and answers with another boot id for each.
+// If TEST_KERNELS is set, makes every pretended node look like a separate kernel: the executable's open() takes
+// precedence over the C library's, and returns another boot id for each.
 #include <mpi.h>
 
 #include <cstdarg>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// The MPI library asks, too, while it starts.
+/// The MPI library also asks while it starts.
 bool is_pretended(char const* path)
 {
     int started = 0;

@@ -1,4 +1,4 @@
-// Layouts and patterns byte by byte: the slow and obvious truth that the fast code is compared with.
+// Layouts and patterns byte by byte: a slow and obvious implementation with which the fast code is compared.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline std::vector<Place> places(pattern::PieceRun const& run)
     return result;
 }
 
-/// The places of a variable, each layout walked with a Cursor to its end, layouts in their order.
+/// The places of a variable; each layout is walked with a cursor to its end, layouts in their order.
 inline std::vector<Place> walk(pattern::Variable const& variable)
 {
     std::vector<Place> result;

@@ -12,7 +12,7 @@ namespace tapioca::test {
 
 namespace {
 
-/// A number that is the same exactly where the texts are.
+/// A number that differs for different texts.
 std::uint64_t digest(std::string const& text)
 {
     std::uint64_t hash = 14695981039346656037U;

@@ -70,7 +70,7 @@ Job deal(Random& random, int ranks, Deal const& how)
             {how.begin + cuts[i], cuts[i + 1] - cuts[i]});
     }
     for (auto& variables : job) {
-        if (how.own_overlap) {  // more of what the rank has already, in any of its variables
+        if (how.own_overlap) {  // more of what the rank already has, in any of its variables
             std::vector<Extent> own;
             for (auto const& variable : variables)
                 own.insert(own.end(), variable.extents.begin(), variable.extents.end());
@@ -122,7 +122,7 @@ Job decompose(Random& random, int ranks, std::int64_t file_offset)
     auto const element_size = random.pick(1, 9);
     bool const blocks = random.chance(50);
     auto const dealt = static_cast<std::size_t>(random.pick(0, static_cast<std::int64_t>(dimensions) - 1));
-    std::vector<std::int64_t> steps(dimensions, 1);  // some dimensions leave elements out, the same for all ranks
+    std::vector<std::int64_t> steps(dimensions, 1);  // some dimensions skip elements, the same for all ranks
     for (std::size_t d = 0; d < dimensions; ++d)
         if (d != dealt && random.chance(30)) steps[d] = random.pick(1, 3);
 

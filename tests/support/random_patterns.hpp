@@ -1,5 +1,5 @@
-// Random patterns for all ranks of a job, the same on every rank for the same seed, and what they mean byte by
-// byte: the model that files are compared with.
+// Random patterns for all ranks of a job, the same on every rank for the same seed, and their meaning byte by byte: the
+// model with which files are compared.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// One variable of one rank: its extents in the buffer's order and, where it is one, the subarray.
+/// One variable of one rank: its extents in the buffer's order and, if it is one, the subarray.
 struct Declared {
     std::vector<Extent> extents;
     std::optional<Subarray> array;
@@ -60,11 +60,11 @@ std::int64_t end_of(Job const& job);
 /// Writes a variable into the image of a file, extent by extent; the image grows as a file does.
 void apply(Bytes& image, std::int64_t base, Declared const& variable, Bytes const& data);
 
-/// What a read of the variable must deliver. Bytes past the end keep `filler` and are not counted.
+/// What a read of the variable must return. Bytes past the end keep `filler` and are not counted.
 Bytes gather(Bytes const& image, std::int64_t base, Declared const& variable, std::byte filler,
              std::uint64_t& received);
 
-/// Random cuts of a range, each piece dealt to a rank and variable or left as a hole.
+/// Random cuts of a range; each piece is given to a rank and variable, or left as a hole.
 struct Deal {
     std::int64_t begin = 0;
     std::int64_t range = 10'000;
@@ -78,7 +78,7 @@ struct Deal {
 
 Job deal(Random& random, int ranks, Deal const& how);
 
-/// Equal blocks dealt rank by rank.
+/// Equal blocks, given to the ranks in turn.
 Job interleave(int ranks, std::int64_t begin, std::int64_t block, int blocks_per_rank);
 
 /// The extents of a subarray, element by element in the order of its buffer.

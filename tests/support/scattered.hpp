@@ -54,7 +54,8 @@ private:
         }
         auto left = variable.bytes();
         element_ = 1;
-        bool const flat = variable.array && variable.array->element_size == 1;  // whose counts would have to be the same
+        bool const flat =
+            variable.array && variable.array->element_size == 1;  // whose counts would have to be the same
         for (auto dimensions = flat ? 1 : random.pick(1, 4); dimensions > 1 && left > 1; --dimensions) {
             std::vector<std::int64_t> divisors;
             for (std::int64_t d = 1; d * d <= left; ++d)

@@ -1,4 +1,4 @@
-// An environment variable for the life of a scope.
+// Sets an environment variable for the life of a scope.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A file system that is soon full.
+// A small file system, which is soon full.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 namespace tapioca::test {
 
-/// A file system of some size, such as "1m", on all ranks, while alive.
+/// A file system of some size, such as "1m", on all ranks, for the life of this object.
 class SmallFileSystem {
 public:
     SmallFileSystem(std::string directory, std::string const& size) : directory_(std::move(directory))
@@ -39,7 +39,7 @@ public:
         }
         barrier();
     }
-    /// Not everybody may mount one: error() is why, on rank 0.
+    /// Not every user may mount one; then error() gives the reason, on rank 0.
     [[nodiscard]] bool mounted() const { return mounted_; }
     [[nodiscard]] int error() const { return error_; }
 

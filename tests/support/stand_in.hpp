@@ -1,4 +1,4 @@
-// What the stand-ins for functions of the C library are made of; see faults.hpp.
+// Building blocks of the stand-ins for functions of the C library; see faults.hpp.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,23 @@
 
 namespace tapioca::faults {
 
-/// Whether a call of ours shall be faulty, known by where it comes from. Counts it.
+/// Counts a call of the library under test, which is recognised by its caller. Returns whether it is to be faulty.
 bool faulty(Op op, void const* caller);
-/// The same for what the C++ library calls: no caller of ours to be seen.
+/// The same for calls that the C++ library makes, whose caller is not the library under test.
 bool faulty(Op op);
-/// Whether the caller is our code, at work, while a fault is armed.
+/// Whether the caller is the library under test, at work, while a fault is armed.
 bool is_watched(void const* caller);
 
 /// The fault that is armed.
 Fault const& armed_fault();
-/// Takes as long as a stall does.
+/// Waits for the length of a stall.
 void stall();
-/// Somebody else makes the file shorter.
+/// Truncates the file, as another process could.
 void cut(int fd);
-/// How many files and directories our code has made since arm().
+/// How many files and directories the library under test has created since arm().
 inline std::atomic<int> made = 0;
 
-/// A call that works or does not: `call()` does it, and -1 is failure.
+/// A call that succeeds or fails: `call()` makes it, and -1 means failure.
 template <class Call>
 int done(bool is_faulty, Call call)
 {
@@ -43,7 +43,7 @@ int done(bool is_faulty, Call call)
     return -1;
 }
 
-/// A call that moves bytes: `move(bytes)` does it.
+/// A call that moves bytes: `move(bytes)` makes it.
 template <class Move>
 ssize_t moved(bool is_faulty, int fd, std::size_t bytes, Move move)
 {

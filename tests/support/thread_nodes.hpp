@@ -1,5 +1,5 @@
-// Nodes as groups of threads, with queues in place of MPI's messages: crossing nodes without MPI, where ThreadSanitizer
-// sees all of it.
+// Nodes as groups of threads, with queues in place of MPI's messages: communication between nodes without MPI, all of
+// which ThreadSanitizer sees.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class World {
 public:
     explicit World(int ranks) : boxes(static_cast<std::size_t>(ranks)), ranks_(ranks) {}
 
-    /// A message that nobody has taken yet.
+    /// A message that has not been received yet.
     struct Parcel {
         std::span<std::byte const> bytes;
         int from;
@@ -24,9 +24,9 @@ public:
         std::shared_ptr<std::atomic<bool>> taken;
     };
     std::mutex mutex;
-    std::vector<std::list<Parcel>> boxes;  ///< of each rank
+    std::vector<std::list<Parcel>> boxes;  ///< one per rank
 
-    /// A rank begins its step number `step`.
+    /// A rank begins step number `step`.
     void begin(std::uint64_t step, bool spoiled)
     {
         if (spoiled) spoiled_ = step;
@@ -38,7 +38,7 @@ public:
     /// The same Status on every rank: ok, or the failure of the lowest failing rank. Collective.
     core::Status agree(std::uint64_t step, int rank, core::Status const& local, engine::WaitPolicy const& wait_policy)
     {
-        auto& failures = failures_[step % 2];  // nobody is two ahead
+        auto& failures = failures_[step % 2];  // no rank is two steps ahead
         {
             std::lock_guard const lock(mutex);
             failures.resize(static_cast<std::size_t>(ranks_));
@@ -97,7 +97,8 @@ public:
     {
         std::vector<Done> done;
         {
-            std::lock_guard const lock(world_.mutex);  // of all: what comes meanwhile is for the earliest that fits
+            std::lock_guard const lock(
+                world_.mutex);  // of all ranks: a message that arrives meanwhile goes to the earliest matching receive
             for (auto at = receives_.begin(); at != receives_.end();) {
                 bool const came = match(*at);
                 if (came) done.push_back(std::move(at->done));
@@ -129,7 +130,7 @@ private:
         int tag;
         Done done;
     };
-    /// Takes the first message that fits, if there is one.
+    /// Takes the first matching message, if there is one.
     bool match(Receive const& receive)
     {
         auto& box = world_.boxes[rank_];

@@ -1,5 +1,5 @@
-// The ranks of a node as threads of one process, on heap memory: the shared-memory protocol without MPI, where
-// ThreadSanitizer sees all of it.
+// The ranks of a node as threads of one process, on heap memory: the shared-memory protocol without MPI, all of which
+// ThreadSanitizer sees.
 #pragma once
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ inline void connect(Scene& scene, plan::Nodes const& nodes)
     plan::connect(scene.plan, nodes, {weigh, plan::all_bids});
 }
 
-/// `nodes`: the ranks of each, or none for one node.
+/// `nodes`: the ranks of each node; empty for one node.
 inline Scene make_scene(Job job, Options const& options, std::int64_t base, std::int64_t block_bytes,
                         int stripe_blocks = 0, plan::Nodes const& nodes = {})
 {
@@ -105,8 +105,8 @@ private:
     std::unique_ptr<std::byte, Free> data_;
 };
 
-/// What the ranks of a node share: counters for as many partitions as there may be, and buffers large enough for all
-/// `scenes`.
+/// What the ranks of a node share: counters for the largest possible number of partitions, and buffers large enough for
+/// all `scenes`.
 struct NodeMemory {
     NodeMemory(int ranks_here, int partitions, std::vector<Scene> const& scenes)
         : ranks(ranks_here),
@@ -137,7 +137,7 @@ private:
     }
 };
 
-/// A target that is somebody else's.
+/// A target that is owned elsewhere.
 class Borrowed final : public target::Target {
 public:
     explicit Borrowed(target::Target& lender) : lender_(lender) {}
@@ -157,10 +157,10 @@ private:
     target::Target& lender_;
 };
 
-/// One rank: its exchange, its drain thread and where its tickets stand.
+/// One rank: its exchange, its I/O thread and its tickets.
 class ThreadRank {
 public:
-    /// Rank `here` of node `number`, and rank `rank` of all.
+    /// Rank `here` of node `number`, which is rank `rank` of all.
     ThreadRank(NodeMemory const& memory, int here, int rank, int number = 0)
         : exchange(memory.control.data(), memory.ranks, here),
           worker(machine::allowed_cores(), [] { std::abort(); }),
@@ -210,7 +210,7 @@ public:
         return engine::start(std::move(context));
     }
 
-    /// All of a step, as the library does it.
+    /// Runs a whole step, as the library does.
     core::Status finish(Scene& scene, target::Target* target, core::Status const& target_status = {},
                         std::vector<std::uint64_t>* received = nullptr)
     {
@@ -231,7 +231,7 @@ public:
     engine::Tickets tickets;
     engine::Context node;  ///< what all steps have in common
     core::Status launched;
-    // between nodes: how a step begins, and how all come to the same answer at its end
+    // between nodes: how a step begins, and how all ranks agree at its end
     std::function<void(bool spoiled)> begin;
     std::function<core::Status(core::Status const& local)> agree;
 

@@ -1,4 +1,4 @@
-// Random steps in a row for ranks that are threads, what must come of them, and the files they go to.
+// Sequences of random steps for ranks that are threads, their expected results, and the files that they use.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ inline std::unique_ptr<target::Target> open_update(std::string const& path)
     return file ? std::move(*file) : nullptr;
 }
 
-/// A new file of `bytes` random bytes, also as an image.
+/// Creates a file of `bytes` random bytes, and returns them.
 inline Bytes new_file(std::string const& path, std::size_t bytes, Random& random)
 {
     Bytes image(bytes);
@@ -40,7 +40,7 @@ inline Bytes new_file(std::string const& path, std::size_t bytes, Random& random
     return image;
 }
 
-/// Goes before a file and does something to its reads and writes.
+/// A target that modifies the reads and writes of a file.
 class Wrapper : public target::Target {
 public:
     explicit Wrapper(std::unique_ptr<target::Target> file) : file_(std::move(file)) {}
@@ -111,11 +111,11 @@ inline Scene random_scene(Random& random, int ranks, plan::Nodes const& nodes = 
     return scene;
 }
 
-/// Random steps and, from the model, what reads must deliver and the file must hold.
+/// Random steps and, from the model, what reads must return and the file must contain.
 struct Story {
     std::vector<Scene> scenes;
     std::vector<std::vector<std::vector<Bytes>>> expected;        // per scene, [rank][variable]
-    std::vector<std::vector<std::vector<std::uint64_t>>> counts;  // what received() must say
+    std::vector<std::vector<std::vector<std::uint64_t>>> counts;  // what received() must return
     Bytes image;
 };
 
@@ -141,7 +141,7 @@ inline Story random_story(int ranks, int steps, std::string const& path, plan::N
     return story;
 }
 
-/// Every rank runs all steps of a story on its own target, and has what it must have after each.
+/// Every rank runs all steps of a story on its own target, and checks the results after each.
 inline void live(Story& story, ThreadRank& thread_rank, int rank, target::Target& target)
 {
     ASSERT_TRUE(thread_rank.launched);

@@ -1,1 +1,1 @@
-// Nothing: what is precompiled for the tests without MPI needs a source to belong to (CMakeLists.txt).
+// Empty: the precompiled headers of the tests without MPI need a source file (CMakeLists.txt).

@@ -90,7 +90,7 @@ TEST(Protocol, LosesPatienceWithARankThatNeverComes)
 
 TEST(Protocol, LosesPatienceWithARankThatNeverFills)
 {
-    // Rank 0 either waits for a free buffer, or has all its data in one and waits for its drain thread.
+    // Rank 0 either waits for a free buffer, or has all its data in one and waits for its I/O thread.
     for (std::uint64_t const buffersize : {64, 4096}) {
         Options options;
         options.buffersize = buffersize;

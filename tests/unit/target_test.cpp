@@ -1,4 +1,4 @@
-// The file target and the drain thread on their own.
+// The file target and the I/O thread, each by itself.
 #include "target/target.hpp"
 
 #include <atomic>

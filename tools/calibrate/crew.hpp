@@ -1,4 +1,4 @@
-// Crew: ranks that measure in turn while the others stay out of their way, and the line that tells how far they are.
+// Crew: ranks that measure in turn while the others do not disturb them, and the line that shows their progress.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,14 @@
 
 namespace calibrate {
 
-/// Seconds of a clock that never goes back.
+/// Seconds of a monotonic clock.
 double now();
-/// 0 of nothing.
+/// The median; 0 if there are no values.
 double median(std::vector<double> values);
-/// Seconds of each call of `work`: at least `least` calls, then on until `seconds` are spent or there were `most`.
+/// Seconds of each call of `work`: at least `least` calls, then more until `seconds` are spent or `most` calls were
+/// made.
 std::vector<double> repeat(int least, int most, double seconds, std::function<void()> const& work);
-/// At most `most` of 0 to `count`-1, evenly spread.
+/// At most `most` of the numbers 0 to `count`-1, evenly spread.
 std::vector<int> spread(int count, int most);
 
 class Crew {
@@ -24,13 +25,13 @@ public:
     [[nodiscard]] tapioca::comm::Team const& team() const { return team_; }
     [[nodiscard]] bool quick() const { return quick_; }
 
-    /// Local; rank 0 shows "links 2 of 5: n0 and n1".
+    /// Local; rank 0 shows a line such as "links 2 of 5: n0 and n1".
     void show(std::string const& part, int n, int of, std::string const& what) const;
     /// Clears a progress line. Local.
     void done() const;
-    /// Waits for all. Ranks that measure poll; the others sleep, so as not to take cores from those. Collective.
+    /// Waits for all ranks. Ranks that measure poll; the others sleep, so that they do not take cores. Collective.
     void meet(bool measuring) const;
-    /// `values` of `rank` on every rank. Collective; all know how many there are.
+    /// The `values` of `rank` on every rank. Collective; all ranks know their number.
     [[nodiscard]] std::vector<double> told_by(int rank, std::vector<double> values) const;
     /// The most of all ranks' values. Collective.
     [[nodiscard]] double most(double value) const;

@@ -14,7 +14,7 @@ namespace {
 
 namespace machine = tapioca::machine;
 
-/// Four digits: more were not measured.
+/// Rounds to four digits, the precision of the measurement.
 double rounded(double value)
 {
     return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
@@ -30,7 +30,7 @@ std::string plural(std::size_t n, char const* what)
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-/// For comments, which end with the line.
+/// For comments, which end at the end of the line.
 std::string one_line(std::string text)
 {
     for (char& c : text)
@@ -38,7 +38,7 @@ std::string one_line(std::string text)
     return text;
 }
 
-/// Nobody knows what more ranks would have reached.
+/// True if more ranks might have reached a higher rate.
 bool is_open(TargetFigures const& target, int streams)
 {
     return streams > 1 && streams == target.rows.back().count;

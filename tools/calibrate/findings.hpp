@@ -1,4 +1,4 @@
-// Findings: everything that was measured, told as text and as the machine of a platform file. Local.
+// Findings: everything that was measured, as text and as the machine of a platform file. Local.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ struct Findings {
     TargetFigures target;
 };
 
-/// For people.
+/// A text for users.
 std::string summary(Findings const& findings);
-/// The machine with figures that are measured, where they were; `when` is a date.
+/// The machine with the measured figures, where there are some; `when` is a date.
 tapioca::machine::Machine measured_machine(Findings const& findings, std::string const& host, std::string const& when);
-/// A platform file, with what is not measured in its first lines.
+/// A platform file, whose first lines say what was not measured.
 std::string platform_text(Findings const& findings, std::string const& host, std::string const& when);
 
 }  // namespace calibrate

@@ -17,7 +17,7 @@ std::size_t outermost(std::vector<int> const& hops)
     return level;  // counted from 1; 0: the same node
 }
 
-/// Half of a round trip, the median. Both ranks of the pair call it, and only they.
+/// Half of the median round trip. Only the two ranks of the pair call it.
 double half_trip_s(MPI_Comm comm, int peer, bool first, int bytes, double seconds, int least, int most)
 {
     std::vector<char> data(static_cast<std::size_t>(bytes));
@@ -42,8 +42,8 @@ double half_trip_s(MPI_Comm comm, int peer, bool first, int bytes, double second
     return median(repeat(count, count, 0, trip)) / 2;
 }
 
-/// What a level adds to the latency of those inside it, for one of its hops. Never less than nothing: on a noisy
-/// machine a longer way may seem shorter.
+/// What one hop of a level adds to the latency of the levels inside it. Never negative: on a noisy machine, a longer
+/// path may seem shorter.
 double hop_s(double way_s, std::vector<int> const& hops, std::vector<LinkFigures> const& inner)
 {
     for (std::size_t level = 0; level < inner.size(); ++level) way_s -= hops[level] * inner[level].latency_s;
@@ -55,7 +55,7 @@ double hop_s(double way_s, std::vector<int> const& hops, std::vector<LinkFigures
 std::vector<std::vector<NodePair>> choose_pairs(machine::Topology const& topology, std::vector<int> const& where,
                                                 std::size_t most)
 {
-    constexpr int starts = 64;  // of each distance in the job, which bounds the search on a large one
+    constexpr int starts = 64;  // for each distance in the job; limits the search in a large job
     auto const nodes = static_cast<int>(where.size());
     std::vector<std::vector<NodePair>> pairs(topology.levels().size());
     for (int apart = 1; apart < nodes; ++apart) {

@@ -1,4 +1,4 @@
-// Links: latency and bandwidth of a network, level by level, from a few pairs of nodes.
+// Links: latency and bandwidth of a network, level by level, measured between a few pairs of nodes.
 #pragma once
 
 #include <vector>
@@ -13,18 +13,18 @@ struct NodePair {
     int from = 0, to = 0;
 };
 
-/// For each level up to `most` pairs of which it is the outermost on the way; `where` is the machine's node of each
-/// of the job's. Near ones first. Local.
+/// For each level up to `most` pairs for which it is the outermost level on the path; `where` is the machine's node of
+/// each of the job's nodes. Near pairs come first. Local.
 std::vector<std::vector<NodePair>> choose_pairs(tapioca::machine::Topology const& topology,
                                                 std::vector<int> const& where, std::size_t most);
 
 struct LinkFigures {
-    int pairs = 0;         ///< 0: nothing was measured, the rest is as it was
+    int pairs = 0;         ///< 0: nothing was measured, and the other figures are unchanged
     double latency_s = 0;  ///< of a hop
     double bandwidth = 0;
 };
 
-/// Of every level. Collective.
+/// The figures of every level. Collective.
 std::vector<LinkFigures> measure_links(Crew const& crew, tapioca::machine::Topology const& topology,
                                        std::vector<int> const& where);
 

@@ -1,4 +1,4 @@
-// tapioca-calibrate: the MPI program behind `tapioca calibrate`, for one's own launcher.
+// tapioca-calibrate: the MPI program behind `tapioca calibrate`, which can also be started with any launcher.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -44,7 +44,7 @@ void add_options(CLI::App& app, CalibrateArguments& a)
     app.add_flag("--force", a.force, "replace FILE if it is there");
     app.add_flag("--quick", a.quick, "less data and fewer repetitions: a first idea");
     app.add_flag("--live", a.live, "redraw one progress line instead of printing many");
-    app.add_flag("--parse-only", a.parse_only)->group("");  // for `tapioca calibrate`, before it starts the ranks
+    app.add_flag("--parse-only", a.parse_only)->group("");  // used by `tapioca calibrate` before it starts the ranks
 }
 
 core::Status parse_file(std::string const& name)
@@ -65,7 +65,7 @@ core::Status check_output(CalibrateArguments const& a)
     return {};
 }
 
-/// What can be known without the other ranks.
+/// Checks what can be checked without the other ranks.
 core::Status check(CalibrateArguments const& a)
 {
     std::error_code ignored;
@@ -91,7 +91,7 @@ std::string today()
     return text;
 }
 
-/// A file that is whole or not there. Read back as a job would, before it gets its name.
+/// Writes a file that is complete or does not exist. It is read back as a job would read it before it gets its name.
 core::Status write_platform(CalibrateArguments const& a, std::string const& text)
 {
     auto const draft = fmt::format("{}.{}.toml", a.output, ::getpid());
@@ -103,14 +103,14 @@ core::Status write_platform(CalibrateArguments const& a, std::string const& text
     core::Status status;
     if (error != 0) status = core::fail_errno(error, "writing " + a.output);
     if (status) status = parse_file(draft);
-    if (status) status = check_output(a);  // somebody may have been faster
+    if (status) status = check_output(a);  // another process may have created it meanwhile
     if (status && std::rename(draft.c_str(), a.output.c_str()) != 0)
         status = core::fail_errno(errno, "writing " + a.output);
     if (!status) ::unlink(draft.c_str());
     return status;
 }
 
-/// What was asked for must have been measured, what was only found need not.
+/// Tiers that were asked for must have been measured; tiers that were only found need not.
 core::Status check_wishes(calibrate::Findings const& findings, std::vector<std::string> const& wishes)
 {
     auto const& tiers = findings.around.machine->tiers;
@@ -120,7 +120,7 @@ core::Status check_wishes(calibrate::Findings const& findings, std::vector<std::
     return {};
 }
 
-/// Collective. Everything that is measured, on every rank.
+/// Measures everything. Collective; the result is on every rank.
 core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, CalibrateArguments const& a,
                                           std::string const& platform)
 {
@@ -131,7 +131,7 @@ core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Calibrate
     if (!around) return tl::unexpected(around.error());
     findings.around = std::move(*around);
     findings.ranks = crew.team().size();
-    std::error_code error;  // the target comes first: that is where something may be wrong
+    std::error_code error;  // the target comes first, since errors are most likely there
     auto const full = std::filesystem::canonical(a.directory, error);
     findings.directory = comm::broadcast(crew.team().all(), error ? a.directory : full.string());
     auto target = calibrate::measure_target(crew, findings.directory);
@@ -143,7 +143,7 @@ core::Result<calibrate::Findings> measure(calibrate::Crew const& crew, Calibrate
     return findings;
 }
 
-/// Collective. The same answer on every rank.
+/// Collective. The same result on every rank.
 core::Status run(CalibrateArguments const& a)
 {
     core::Result<tapioca::settings::Settings> settings;
@@ -207,7 +207,7 @@ int main(int argc, char** argv)
             result = status.error().code == tapioca::Errc::setting ? 2 : 1;
             if (comm::world_rank() == 0) fail(status.error().text);
         }
-    } catch (std::exception const& error) {  // on this rank alone: memory
+    } catch (std::exception const& error) {  // an error of this rank alone, such as lack of memory
         fail(error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }

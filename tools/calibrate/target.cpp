@@ -21,7 +21,7 @@ using core::MiB;
 
 constexpr std::size_t piece = MiB;
 
-/// One file that all ranks have open, made by rank 0.
+/// A file that rank 0 creates and all ranks open.
 class SharedFile {
 public:
     /// Collective.
@@ -38,7 +38,7 @@ public:
                 file.name_ = name;
         }
         if (status = comm::agree(team.all(), status); !status) return tl::unexpected(status.error());
-        // With its number: it is emptied and filled, so that nobody may put another file there meanwhile.
+        // The inode is checked, too: the file is emptied and filled, so nobody may put another file there meanwhile.
         struct stat info = {};
         if (team.rank() == 0) (void)::fstat(file.fd(), &info);
         name = comm::broadcast(team.all(), std::to_string(info.st_ino) + " " + name);
@@ -61,7 +61,7 @@ public:
     SharedFile(SharedFile&& other) noexcept : file_(std::move(other.file_)), name_(std::exchange(other.name_, {})) {}
     SharedFile& operator=(SharedFile&&) = delete;
     ~SharedFile() { unlink(); }
-    /// Its data stay as long as it is open. Local; does something on rank 0.
+    /// The data stays as long as the file is open. Local; has an effect only on rank 0.
     void unlink()
     {
         if (!name_.empty()) ::unlink(name_.c_str());
@@ -75,7 +75,7 @@ private:
     std::string name_;
 };
 
-/// Moves `bytes` from `offset` on in pieces: `call` is pwrite or pread.
+/// Moves `bytes` from `offset` on in pieces; `call` is pwrite or pread.
 template <class Call>
 core::Status move(Call call, int fd, std::vector<char>& data, std::uint64_t offset, std::uint64_t bytes)
 {
@@ -101,7 +101,7 @@ public:
                 if (i < ranks.size()) order_.push_back(ranks[i]);
     }
 
-    /// Seconds of writing `bytes` by `streams` ranks, each a part, into the empty file.
+    /// Seconds in which `streams` ranks write `bytes`, each a part, into the empty file.
     core::Result<double> write(int streams, std::uint64_t bytes)
     {
         core::Status local;
@@ -113,7 +113,8 @@ public:
         });
     }
 
-    /// The same of reading, every part by another rank than wrote it, of another node where there is one.
+    /// The same for reading; every part is read by another rank than the one that wrote it, on another node if
+    /// possible.
     core::Result<double> read(int streams, std::uint64_t bytes)
     {
         if (remote_) (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
@@ -136,7 +137,7 @@ public:
     }
 
 private:
-    /// This rank's place among those that take part, nodes in turn; the first `shift` come last.
+    /// This rank's place among those that take part, with nodes in turn; the first `shift` come last.
     [[nodiscard]] int place(int shift) const
     {
         auto const at = std::find(order_.begin(), order_.end(), crew_.team().rank()) - order_.begin();
@@ -177,7 +178,8 @@ std::vector<int> numbers_of_streams(int ranks)
     return numbers;
 }
 
-/// So much that writing it takes a good moment at the rate of a first try, but no large part of what is free.
+/// So many bytes that writing them takes a noticeable time at the rate of a first try, but not a large part of the free
+/// space.
 core::Result<std::uint64_t> choose_bytes(Crew const& crew, Measuring& measuring, std::string const& directory)
 {
     struct statvfs info = {};

@@ -1,4 +1,4 @@
-// Target: how many processes at once a file system likes to be written and read by.
+// Target: how many processes should write and read a file system at the same time.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace calibrate {
 
-/// Bytes per second of so many processes together.
+/// Bytes per second of this number of processes together.
 struct Streams {
     int count = 1;
     double write = 0, read = 0;
 };
 
 struct TargetFigures {
-    tapioca::machine::Storage storage;  ///< with what was measured
+    tapioca::machine::Storage storage;  ///< including what was measured
     std::vector<Streams> rows;          ///< by count, ascending
     double call_s = 0;                  ///< of a write of 8 bytes
     std::uint64_t bytes = 0;            ///< of the file
 };
 
 /// Writes and reads one file in `directory`, which all nodes share, in pieces of 1 MiB, by 1, 2, 4, ... ranks spread
-/// over the nodes. On a file system of this machine the page cache takes part; on that of others it does not: writes
-/// end with fsync, and reads begin without what was cached. The file is removed in any case. Collective.
+/// over the nodes. For a file system of this machine, the page cache is included. For a remote one it is not: writes
+/// end with fsync, and reads begin without cached data. The file is removed in any case. Collective.
 tapioca::core::Result<TargetFigures> measure_target(Crew const& crew, std::string const& directory);
 
 /// The least number of streams with 95 % of the best rate; `rate` is &Streams::write or &Streams::read.

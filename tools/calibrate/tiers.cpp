@@ -16,7 +16,7 @@ namespace {
 using namespace tapioca;
 using core::MiB;
 
-/// Every step depends on the one before, and goes to a place that no prefetcher guesses.
+/// Every step depends on the previous one, and goes to a place that no prefetcher can guess.
 double access_s(machine::TierMapping const& mapping)
 {
     constexpr std::uint64_t line = 64;
@@ -34,7 +34,7 @@ double access_s(machine::TierMapping const& mapping)
     return median(repeat(3, 3, 0, chase)) / steps;
 }
 
-/// A byte on the device.
+/// The time until one byte is on the device.
 core::Result<double> flush_s(machine::Tier const& tier, double seconds)
 {
     auto mapping = tier.create(4096);
@@ -59,7 +59,7 @@ core::Result<TierFigures> measure_here(machine::TierTraits const& traits, bool q
     auto const bytes = std::clamp<std::uint64_t>(machine::free_bytes(traits) / 4 / MiB * MiB, MiB, most);
     auto mapping = (*tier)->create(bytes);
     if (!mapping) return tl::unexpected(mapping.error());
-    mapping->unlink();  // nothing stays if this is killed
+    mapping->unlink();  // nothing is left if this process is killed
     bool const device = machine::is_device(traits);
     std::vector<std::byte> own(bytes, std::byte{1});
     core::Status status;

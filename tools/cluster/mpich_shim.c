@@ -1,8 +1,9 @@
 // Preloaded under MPICH where hosts share a few cores: for the tests and for tapioca-cluster, not for production.
-// Debian's MPICH 4.0.2 polls through UCX without ever giving up the processor, so that a rank that waits for a message
-// keeps the sender from running; and with several ranks on each of several hosts it hangs when MPI_Finalize disconnects
-// (mpich pull request 6596). A command that sets LD_PRELOAD for what it runs, as in `env LD_PRELOAD=... program`, gets
-// it with this library in front. All symbols are looked up when called: programs without MPI are not affected.
+// Debian's MPICH 4.0.2 polls through UCX without ever yielding the processor, so that a rank that waits for a message
+// keeps the sender from running. And with several ranks on each of several hosts it hangs when MPI_Finalize disconnects
+// (mpich pull request 6596). If a command sets LD_PRELOAD for the program that it runs, as in `env LD_PRELOAD=...
+// program`, this library is put in front. All symbols are looked up when called, so programs without MPI are not
+// affected.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -20,7 +21,7 @@ typedef int (*finalize_function)(void);
 
 static int all_have_arrived;
 
-// Lets other ranks run after some polls in vain.
+// Lets other ranks run after several unsuccessful polls.
 unsigned ucp_worker_progress(void* worker)
 {
     enum { patience = 16 };
@@ -38,7 +39,7 @@ unsigned ucp_worker_progress(void* worker)
     return events;
 }
 
-// After the barrier nobody waits for anything any more, and the end of the process closes the connections.
+// After the barrier no rank waits for anything any more, and the end of the process closes the connections.
 int MPI_Finalize(void)
 {
     barrier_function const barrier = (barrier_function)dlsym(RTLD_NEXT, "PMPI_Barrier");
@@ -53,8 +54,8 @@ void* ucp_disconnect_nb(void* endpoint)
     return ((disconnect_function)dlsym(RTLD_NEXT, "ucp_disconnect_nb"))(endpoint);
 }
 
-// `variables` with this library first in LD_PRELOAD, if it is not there at all. What is allocated is needed until the
-// program is another one.
+// `variables` with this library first in LD_PRELOAD, unless it is already there. The memory is needed until the process
+// executes another program.
 static char* const* with_shim(char* const* variables)
 {
     static char const name[] = "LD_PRELOAD=";

@@ -42,7 +42,7 @@ std::vector<Dealt> deal(std::vector<stage::Sought> const& logs, std::vector<LogV
 {
     std::vector<std::uint64_t> load(static_cast<std::size_t>(processes));
     std::vector<Dealt> dealt(logs.size());
-    std::map<std::uint32_t, int> first;  // who takes a rank's log takes also what it goes on in
+    std::map<std::uint32_t, int> first;  // the process that takes a rank's log also takes its continuation
     for (std::size_t log = 0; log < logs.size(); ++log)
         for (std::size_t i = 0; i < logs[log].ranks.size(); ++i) {
             int taker = -1;

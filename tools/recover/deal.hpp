@@ -1,4 +1,4 @@
-// Which process of a recovery takes which log, or which ranks of a shared one.
+// Decides which process of a recovery takes which log, or which ranks of a shared one.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ enum class LogView : std::uint8_t {
     absent,
     here,
     in_use,   ///< a process still has it open for writing
-    refused,  ///< it cannot be read, or is another one
+    refused,  ///< it cannot be read, or belongs to another file
 };
 
-/// Looks for a log on this host. Local. `why` says what is wrong with one that is refused.
+/// Looks for a log on this host. Local. `why` says what is wrong with a log that is refused.
 LogView look(tapioca::stage::Sought const& sought, tapioca::stage::Marker const& marker, std::string& why);
 
-/// Who takes what of a log.
+/// Which processes take a log.
 struct Dealt {
-    std::vector<int> takers;  ///< of each of its ranks: a process that sees it; none if nobody does
+    std::vector<int> takers;  ///< for each of its ranks, a process that sees the log; none if no process does
 };
-/// Deals the ranks' requests out, so that processes get about as many each. The same on every process.
-/// `views`: of every process, one after the other, a value for every log.
+/// Distributes the ranks' requests so that processes get about the same number. The same on every process. `views`: for
+/// every process in order, a value for every log.
 std::vector<Dealt> deal(std::vector<tapioca::stage::Sought> const& logs, std::vector<LogView> const& views,
                         int processes);
 

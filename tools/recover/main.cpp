@@ -1,4 +1,4 @@
-// tapioca-recover: the MPI program behind `tapioca log recover`. One process is enough where it sees all logs.
+// tapioca-recover: the MPI program behind `tapioca log recover`. One process is enough if it sees all logs.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -28,7 +28,7 @@ namespace stage = tapioca::stage;
 using recover::LogView;
 using tapioca::Errc;
 
-/// How this MPI's launcher is asked for a process on every host.
+/// How to ask this MPI's launcher for one process per host.
 #ifdef OPEN_MPI
 constexpr auto one_a_host = "mpiexec --map-by ppr:1:node";
 #else
@@ -61,7 +61,7 @@ std::uint64_t sum(std::uint64_t value)
     return value;
 }
 
-/// All processes' lines, sorted, each once. Collective; the same everywhere.
+/// All processes' lines, sorted, without duplicates. Collective; the same on every process.
 std::vector<std::string> gather(std::vector<std::string> const& mine)
 {
     auto const text = fmt::format("{}\n", fmt::join(mine, "\n"));
@@ -93,7 +93,7 @@ class Recovery {
 public:
     explicit Recovery(RecoverArguments const& arguments) : a_(arguments), progress_(me() == 0, arguments.live) {}
 
-    /// The same on every process.
+    /// The result is the same on every process.
     core::Result<int> run()
     {
         std::uint64_t const nothing = me() == 0 && !stage::has_marker(a_.target) ? 1 : 0;
@@ -124,7 +124,7 @@ private:
         auto marker = stage::read_marker(a_.target);
         core::Status status;
         if (!marker) status = tl::unexpected(marker.error());
-        if (status && me() == 0) {  // for as long as this lasts
+        if (status && me() == 0) {  // during the whole recovery
             auto held = stage::open_private(stage::marker_path(a_.target), true);
             if (!held)
                 status = tl::unexpected(held.error());
@@ -140,7 +140,7 @@ private:
         return {};
     }
 
-    /// Finds out who sees what, and deals it out.
+    /// Finds out which process sees which logs, and distributes them.
     void look()
     {
         std::vector<LogView> mine;
@@ -172,7 +172,7 @@ private:
         return {};
     }
 
-    /// What this process was dealt, checked. What is wrong goes to problems_.
+    /// Reads and checks this process's share of the logs. Errors go to problems_.
     void read_logs()
     {
         content_.after(marker_.flushed);
@@ -211,7 +211,7 @@ private:
         });
     }
 
-    /// False if that is the end of it.
+    /// Returns false if the recovery must end here.
     [[nodiscard]] bool tell_problems() const
     {
         std::size_t missing = 0;
@@ -234,7 +234,7 @@ private:
         return false;
     }
 
-    /// Fails if others have changed the file since: what is in the logs is older.
+    /// Fails if others have changed the file since, because the logs' data is older.
     core::Status refuse_changed()
     {
         auto touched = content_.touched_ns();
@@ -274,7 +274,7 @@ private:
 
     core::Status write()
     try {
-        // Should this be interrupted, the file is known to have been changed by it.
+        // If the recovery is interrupted, the marker shows that it was the recovery that changed the file.
         std::optional<recover::Sign> sign;
         auto const now = facts_now();
         if (me() == 0 && now && marker_.noted.state != stage::Noted::State::nothing)
@@ -294,7 +294,7 @@ private:
         return core::fail(error.failure.code, error.failure.text);
     }
 
-    /// The marker first: without logs it would ask for what is done.
+    /// Removes the marker first: without logs, it would ask for a recovery that has already been made.
     core::Status clean_up()
     {
         auto const requests = sum(content_.requests());
@@ -359,7 +359,7 @@ int main(int argc, char** argv)
         return fail(error.what(), 2);
     }
     if (a.parse_only) return 0;
-    constexpr std::string_view ending = ".tapioca";  // of the marker, which people may name as well
+    constexpr std::string_view ending = ".tapioca";  // of the marker, whose name users may also give
     if (a.target.ends_with(ending) && !stage::has_marker(a.target)) a.target.resize(a.target.size() - ending.size());
 
     int provided = 0;
@@ -369,7 +369,7 @@ int main(int argc, char** argv)
         auto const done = Recovery(a).run();
         result = done ? *done : 1;
         if (!done && me() == 0) fail(done.error().text, 1);
-    } catch (std::exception const& error) {  // on this process alone: memory
+    } catch (std::exception const& error) {  // an error of this process alone, such as lack of memory
         fail(error.what(), 1);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }

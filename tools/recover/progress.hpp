@@ -1,4 +1,4 @@
-// The progress line of a recovery: redrawn on a terminal, otherwise a line now and then.
+// The progress line of a recovery: redrawn on a terminal, otherwise printed now and then.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ class Progress {
 public:
     /// `shown`: on one process. `live`: the line is redrawn.
     Progress(bool shown, bool live) : shown_(shown), live_(live) {}
-    /// A part of the work begins, of so many bytes on this process.
+    /// Begins a part of the work, with this many bytes on this process.
     void begin(std::string what, std::uint64_t bytes);
     void add(std::uint64_t bytes);
     void end();

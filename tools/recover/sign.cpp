@@ -36,8 +36,8 @@ Sign::~Sign()
 void Sign::give()
 {
     ++noted_.generation;
-    // Never earlier than what is known already, whatever the clocks say. It survives the machine, as what was written
-    // may.
+    // Never earlier than the time that is already noted, whatever the clocks say. The note survives a crash of the
+    // machine, as written data may.
     auto const now = tapioca::target::now_ns() + static_cast<std::uint64_t>(ahead_ns_);
     noted_.file.changed_ns = std::max(noted_.file.changed_ns, now);
     (void)stage::note(marker_, noted_, true);

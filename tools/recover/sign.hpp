@@ -1,4 +1,4 @@
-// Sign: while a recovery writes, the marker says so, and when that was last the case.
+// Sign: while a recovery writes, the marker says so, with the time of the last note.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@ namespace recover {
 
 class Sign {
 public:
-    /// Notes it at once, and from then on four times a second. `before` is what the marker says.
+    /// Writes a note at once, and then four times a second. `before` is the marker's present note.
     Sign(tapioca::stage::Descriptor const& marker, tapioca::stage::Noted const& before,
          tapioca::stage::FileFacts const& file);
     ~Sign();
@@ -23,7 +23,7 @@ private:
 
     tapioca::stage::Descriptor const& marker_;
     tapioca::stage::Noted noted_;
-    std::int64_t ahead_ns_ = 0;  ///< of the target's clock, which is the marker's
+    std::int64_t ahead_ns_ = 0;  ///< how far the target's clock, which is also the marker's, is ahead
     std::mutex mutex_;
     std::condition_variable ended_;
     bool end_ = false;

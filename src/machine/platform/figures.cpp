@@ -14,14 +14,15 @@ namespace tapioca::machine {
 
 namespace {
 
-/// `scale` is a numerator where `divide` is not set: 1.5us is 1.5 / 1e6, which is the nearest number to 1.5e-6.
+/// `scale` multiplies if `divide` is not set, and divides otherwise: 1.5us is 1.5 / 1e6, which is the nearest number to
+/// 1.5e-6.
 struct Unit {
     std::string_view name;
     double scale;
     bool divide = false;
 };
 
-// What is tried first comes first: values are shown in the largest unit that suits.
+// In the order in which they are tried: values are shown in the largest suitable unit.
 constexpr std::array<Unit, 15> bandwidth_units = {{{"TiB/s", 1099511627776.0},
                                                    {"TB/s", 1e12},
                                                    {"GiB/s", 1073741824.0},

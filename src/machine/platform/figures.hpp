@@ -1,4 +1,4 @@
-// Figures of platform files as people write them: "12.5GiB/s", "200Mbit/s", "1.5us".
+// Figures of platform files as users write them: "12.5GiB/s", "200Mbit/s", "1.5us".
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ std::optional<double> parse_bandwidth(std::string_view text);
 /// Seconds, from s, ms, us or ns.
 std::optional<double> parse_latency(std::string_view text);
 
-/// A link of which nothing is known: 100 Gbit/s and 1.5 us, a common cluster's.
+/// An unknown link: 100 Gbit/s and 1.5 us, as in a common cluster.
 Level assumed_level(std::string name);
 
-/// As TOML values that parse to exactly the same: text where that is short, else a number.
+/// TOML values that parse to exactly the same number: text if that is short, otherwise a number.
 std::string bandwidth_value(double bytes_per_second);
 std::string latency_value(double seconds);
 std::string bytes_value(std::uint64_t bytes);

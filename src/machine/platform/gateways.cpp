@@ -15,8 +15,8 @@ using core::index;
 
 constexpr std::int64_t most_distances = 100'000'000;
 
-/// Bytes by gateway. Where it is known which gateways lead to which server, a server's part takes turns among them;
-/// else a node's data passes its own.
+/// Bytes by gateway. If it is known which gateways lead to which server, a server's data uses them in turn; otherwise a
+/// node's data passes its own gateway.
 std::vector<double> by_gateway(Gateways const& gateways, std::span<double const> bytes, int servers)
 {
     std::vector<double> loads(gateways.nodes.size(), 0);
@@ -48,12 +48,12 @@ std::vector<int> gateways_of(Topology const& topology, Gateways const& gateways)
         through[index(node)] = gateway;
         ++served[index(gateway)];
     };
-    std::vector<std::pair<int, std::vector<int>>> open;  // nodes with several that are as near
+    std::vector<std::pair<int, std::vector<int>>> open;  // nodes with several equally near gateways
     for (int node = 0; node < nodes; ++node) {
         auto const& choice = of_block[index(node / block)];
         if (choice.empty()) return {};
         if (static_cast<std::int64_t>(nodes) * static_cast<std::int64_t>(choice.size()) > most_distances) {
-            serve(node, choice[index(node % block) * choice.size() / index(block)]);  // too large to look at all
+            serve(node, choice[index(node % block) * choice.size() / index(block)]);  // too large to compare all
             continue;
         }
         std::vector<int> nearest;

@@ -21,13 +21,14 @@ std::string_view without_domain(std::string_view host)
     return host.substr(0, host.find('.'));
 }
 
-/// May be part of a name.
+/// Whether the character may be part of a name.
 bool is_letter(char c)
 {
     return c > ' ' && c < 0x7F;
 }
 
-/// "0-3,7" appended to each of `names`; false if it is no such list or gets too long.
+/// Appends the numbers of "0-3,7" to each of `names`. Returns false if it is not such a list or if the result gets too
+/// long.
 bool append_numbers(std::vector<std::string>& names, std::string_view list)
 {
     std::vector<std::string> result;
@@ -110,7 +111,7 @@ core::Result<std::vector<int>> find_hosts(Machine const& machine, std::vector<st
             ambiguous.insert(without_domain(machine.hosts[node]));
     for (auto const name : ambiguous) numbers.erase(name);
     for (std::size_t node = 0; node < machine.hosts.size(); ++node)
-        numbers[machine.hosts[node]] = static_cast<int>(node);  // a whole name wins
+        numbers[machine.hosts[node]] = static_cast<int>(node);  // a complete name takes precedence
 
     std::vector<int> result;
     for (auto const& host : hosts) {

@@ -11,7 +11,7 @@
 #include "core/units.hpp"
 #include "machine/machine.hpp"
 #include "machine/platform/gateways.hpp"
-#include "machine/platform/section.hpp"
+#include "machine/platform/toml_table.hpp"
 #include "machine/tier/kinds.hpp"
 #include "machine/topology/kind.hpp"
 
@@ -19,7 +19,7 @@ namespace tapioca::machine {
 
 namespace {
 
-std::vector<std::string> read_hosts(Section const& file)
+std::vector<std::string> read_hosts(TomlTable const& file)
 {
     std::vector<std::string> hosts;
     auto const add = [&](toml::node const& node) {
@@ -42,8 +42,8 @@ std::vector<std::string> read_hosts(Section const& file)
     return hosts;
 }
 
-/// Which gateways lead to which server: IONodesPerFile, once the file's servers are known.
-void read_servers(Section const& section, Gateways& gateways)
+/// Reads which gateways lead to which server, for IONodesPerFile once the file's servers are known.
+void read_servers(TomlTable const& section, Gateways& gateways)
 {
     if (!section.has("servers")) return;
     if (gateways.block != 0) section.refuse("servers", "cannot be given with gateways.block");
@@ -61,7 +61,7 @@ void read_servers(Section const& section, Gateways& gateways)
     }
 }
 
-Gateways read_gateways(Section const& section, Topology const& topology)
+Gateways read_gateways(TomlTable const& section, Topology const& topology)
 {
     section.only({"nodes", "block", "per_block", "servers", "hops", "latency", "bandwidth", "block_bandwidth"});
     int const nodes = topology.nodes();
@@ -105,9 +105,9 @@ Gateways read_gateways(Section const& section, Topology const& topology)
     return gateways;
 }
 
-Section::Keys kind_names()
+TomlTable::Keys kind_names()
 {
-    Section::Keys names;
+    TomlTable::Keys names;
     for (auto const* const kind : tier_kinds()) names.push_back(kind->name);
     return names;
 }
@@ -119,7 +119,7 @@ std::string any_kind()
     return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
-/// The kind of a tier with this name whose file does not say it; empty: it must say.
+/// The kind of a tier with this name if the file does not give one; empty: the file must give it.
 std::string usual_kind(std::string_view tier)
 {
     for (auto const* const kind : tier_kinds())
@@ -129,13 +129,13 @@ std::string usual_kind(std::string_view tier)
     return {};
 }
 
-TierTraits read_tier(Section const& section)
+TierTraits read_tier(TomlTable const& section)
 {
     section.only({"name", "kind", "place", "directory", "latency", "bandwidth", "write_bandwidth", "read_bandwidth",
                   "capacity", "persistency", "origin"});
     TierTraits tier;
     tier.name = section.text("name").value_or("");
-    // As settings have it: a name counts without regard to case, a place does not.
+    // As in settings: the case of a name does not matter, that of a place does.
     std::transform(tier.name.begin(), std::find(tier.name.begin(), tier.name.end(), ':'), tier.name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (tier.name.empty()) section.refuse("name", "is missing");
@@ -170,7 +170,7 @@ TierTraits read_tier(Section const& section)
     return tier;
 }
 
-std::vector<TierTraits> read_tiers(Section const& file)
+std::vector<TierTraits> read_tiers(TomlTable const& file)
 {
     std::vector<TierTraits> tiers;
     std::set<std::string> names;
@@ -182,7 +182,7 @@ std::vector<TierTraits> read_tiers(Section const& file)
     return tiers;
 }
 
-Storage read_storage(Section const& section)
+Storage read_storage(TomlTable const& section)
 {
     section.only({"type", "block", "stripe", "stripe_count", "write_streams", "read_streams", "share_nodes",
                   "write_bandwidth", "read_bandwidth", "remote"});
@@ -210,7 +210,7 @@ Storage read_storage(Section const& section)
     return storage;
 }
 
-std::vector<std::pair<std::string, std::string>> read_settings(Section const& section)
+std::vector<std::pair<std::string, std::string>> read_settings(TomlTable const& section)
 {
     std::vector<std::pair<std::string, std::string>> settings;
     for (auto const& [key, value] : section.table()) {
@@ -228,7 +228,7 @@ std::vector<std::pair<std::string, std::string>> read_settings(Section const& se
     return settings;
 }
 
-Machine read_machine(Section const& file, std::string const& where)
+Machine read_machine(TomlTable const& file, std::string const& where)
 {
     file.only({"name", "hosts", "node", "topology", "gateways", "tier", "storage", "settings"});
     Machine machine;
@@ -255,8 +255,8 @@ Machine read_machine(Section const& file, std::string const& where)
 
 constexpr int most_dots = 1'000;
 
-/// A key of a million parts would become a million tables in each other, and overflow the stack when they are dropped.
-/// The number of the first line that has something like it, or 0. Lists of numbers and of hosts have commas.
+/// A key of a million parts would become a million nested tables, and overflow the stack when they are destroyed.
+/// Returns the number of the first line with such a key, or 0. Lists of numbers and of hosts have commas.
 int line_of_endless_key(std::string_view text)
 {
     int line = 1, dots = 0;
@@ -270,7 +270,7 @@ int line_of_endless_key(std::string_view text)
 
 core::Result<Machine> refused(std::string text)
 {
-    // Keys and values may hold anything, a message is one line.
+    // Keys and values may contain anything, but a message is one line.
     for (char& c : text)
         if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
     return core::fail(Errc::setting, std::move(text));
@@ -284,7 +284,7 @@ core::Result<Machine> parse_platform(std::string_view text, std::string const& w
         return refused(fmt::format("{}:{}:1: more than {} dots without a comma between them", where, line, most_dots));
     try {
         auto const table = toml::parse(text);
-        return read_machine(Section(where, table, ""), where);
+        return read_machine(TomlTable(where, table, ""), where);
     } catch (toml::parse_error const& error) {
         auto const at = error.source().begin;
         return refused(fmt::format("{}:{}:{}: {}", where, at.line, at.column, error.description()));

@@ -1,4 +1,4 @@
-// Where platform files are: at a path, or with the library.
+// Finds platform files: at a path, or with the library.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t largest_platform_file = 64 * core::MiB;
 
-/// Next to the library or program that holds this code, wherever it has been moved: lib/../share, or
+/// The directory next to the library or program that contains this code, wherever it has been moved: lib/../share, or
 /// lib/triplet/../../share. Empty if there is none.
 fs::path shipped_directory()
 {
@@ -29,7 +29,8 @@ fs::path shipped_directory()
     std::error_code ignored;
     fs::path object;
     if (dladdr(&here, &info) != 0 && info.dli_fname != nullptr) object = fs::canonical(info.dli_fname, ignored);
-    if (object.empty()) object = fs::read_symlink("/proc/self/exe", ignored);  // started by a name without a path
+    if (object.empty())
+        object = fs::read_symlink("/proc/self/exe", ignored);  // the program was started by a name without a path
     auto directory = object.parent_path();
     for (int up = 0; up < 2; ++up) {
         directory = directory.parent_path();

@@ -1,4 +1,4 @@
-// What Slurm knows of the network: a tree of switches above the job's hosts.
+// What Slurm knows about the network: a tree of switches above the job's hosts.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -14,9 +14,9 @@ namespace tapioca::machine {
 
 namespace {
 
-using HostNames = std::vector<std::string>;  // of the switches above a host, from the top
+using HostNames = std::vector<std::string>;  // switches above a host, from the top
 
-/// "root.s1.n12" is a host n12 under switch s1 under root. Host names may have dots of their own.
+/// In "root.s1.n12", n12 is a host under switch s1 under root. Host names may contain dots, too.
 HostNames path_of(std::string const& address, std::string const& host)
 {
     std::string_view switches = address;
@@ -45,7 +45,7 @@ struct ConfLine {
     std::string text;
 };
 
-/// Without comments, with lines that a backslash continues put together.
+/// Removes comments, and joins lines that a backslash continues.
 std::vector<ConfLine> conf_lines(std::string const& text)
 {
     std::vector<ConfLine> lines;
@@ -93,7 +93,7 @@ core::Result<Parents> parse_conf(std::string const& text)
     Parents parents;
     for (auto const& line : conf_lines(text)) {
         auto const keys = conf_keys(line.text);
-        if (keys.count("switchname") == 0) continue;  // another plugin's, or an include
+        if (keys.count("switchname") == 0) continue;  // a line of another plugin, or an include
         for (auto const& [key, above] : {std::pair{"switches", &parents.of_switch}, {"nodes", &parents.of_host}}) {
             auto const found = keys.find(key);
             if (found == keys.end()) continue;
@@ -135,7 +135,7 @@ core::Result<std::vector<HostNames>> conf_paths(std::string const& text, std::ve
     return paths;
 }
 
-/// Names as numbers, and without the levels above a common switch, which are in nobody's way.
+/// Turns names into numbers, and drops the levels above a common switch, which make no difference.
 std::vector<std::vector<int>> tree_of(std::vector<HostNames> const& names)
 {
     std::map<std::string, int> numbers;
@@ -170,7 +170,7 @@ core::Result<Machine> describe_hosts(std::vector<std::string> const& hosts, std:
         if (found)
             paths = std::move(*found);
         else
-            passed_over = ", " + found.error().text;  // the user cannot mend it
+            passed_over = ", " + found.error().text;  // the user cannot fix it
         source = "Slurm's topology.conf";
     }
 

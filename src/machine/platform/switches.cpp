@@ -18,7 +18,7 @@ struct Tree {
     std::vector<Path> paths;
 };
 
-void walk_tree(Section const& topology, toml::array const& list, Path const& path, Tree& tree)
+void walk_tree(TomlTable const& topology, toml::array const& list, Path const& path, Tree& tree)
 {
     if (path.size() > most_levels)
         topology.refuse(list, "switches", fmt::format("is nested more than {} deep", most_levels));
@@ -76,7 +76,7 @@ std::vector<std::vector<int>> number_switches(std::vector<Path> paths)
     return levels;
 }
 
-std::vector<std::vector<int>> read_switches(Section const& topology, Draft& draft)
+std::vector<std::vector<int>> read_switches(TomlTable const& topology, Draft& draft)
 {
     Tree tree;
     walk_tree(topology, *topology.array("switches"), {0}, tree);

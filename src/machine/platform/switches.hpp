@@ -1,4 +1,4 @@
-// Trees of switches, from the way down to each node.
+// Makes trees of switches from the path down to each node.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace tapioca::machine {
 
-/// Numbers of the switches above a node, from the top: any, but different for those that hang from the same.
+/// Numbers of the switches above a node, from the top. They may be any numbers, but must differ for switches with the
+/// same parent.
 using Path = std::vector<int>;
 
-/// What make_fat_tree() takes. Nodes that hang higher than others get switches of their own below, one for all that
-/// hang from the same: they stay two links apart, and are one link farther from the others than in truth. Trees without
-/// a common top get one.
+/// The argument of make_fat_tree(). Nodes attached at a higher level than others get switches of their own below it,
+/// one for all nodes attached to the same switch. So they stay two links apart, but are one link farther from the
+/// others than in reality. Trees without a common top get one.
 std::vector<std::vector<int>> number_switches(std::vector<Path> paths);
 
-/// The same from the `switches` of a platform file's [topology], which may name the draft's hosts, or be where it has
-/// them from.
-std::vector<std::vector<int>> read_switches(Section const& topology, Draft& draft);
+/// The same from the `switches` of a platform file's [topology], which may refer to the draft's hosts, or define them.
+std::vector<std::vector<int>> read_switches(TomlTable const& topology, Draft& draft);
 
 }  // namespace tapioca::machine

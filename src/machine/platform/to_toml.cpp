@@ -1,4 +1,4 @@
-// Machines as platform files.
+// Writes machines as platform files.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -60,11 +60,12 @@ std::string gateways_text(Machine const& machine)
                               bandwidth_value(gateways.link.bandwidth));
 }
 
-/// Figures that are 0 are not known.
+/// Figures that are 0 are unknown.
 std::string tier_text(TierTraits const& tier)
 {
     auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", text_value(tier.name), text_value(tier.kind));
-    if (!tier.place.empty() || tier.name.find(':') != std::string::npos)  // else it would be what is behind the colon
+    if (!tier.place.empty() ||
+        tier.name.find(':') != std::string::npos)  // otherwise the name would be taken as the part after the colon
         text += fmt::format("place = {}\n", text_value(tier.place));
     if (tier.latency_s.value > 0) text += fmt::format("latency = {}\n", latency_value(tier.latency_s.value));
     if (tier.write_bandwidth.value > 0)
@@ -79,7 +80,7 @@ std::string tier_text(TierTraits const& tier)
     return text;
 }
 
-/// What differs from the file system's profile.
+/// Writes what differs from the file system's profile.
 std::string storage_text(Storage const& storage)
 {
     auto const profile = storage_profile(storage.name);
@@ -89,7 +90,7 @@ std::string storage_text(Storage const& storage)
     if (storage.stripe_bytes != 0)
         text += fmt::format("stripe = {}\n", bytes_value(static_cast<std::uint64_t>(storage.stripe_bytes)));
     if (storage.stripe_count != 0) text += fmt::format("stripe_count = {}\n", storage.stripe_count);
-    bool const together = storage.remote && !storage.each_node;  // which naming the streams says
+    bool const together = storage.remote && !storage.each_node;  // implied by naming the streams
     if (storage.write_streams != profile.write_streams || together)
         text += fmt::format("write_streams = {}\n", storage.write_streams);
     if (storage.read_streams != profile.read_streams) text += fmt::format("read_streams = {}\n", storage.read_streams);

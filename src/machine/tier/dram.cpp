@@ -1,4 +1,4 @@
-// dram: ordinary memory, wherever the system finds some.
+// dram: ordinary memory, wherever the system allocates it.
 #include <algorithm>
 
 #include "machine/tier/free.hpp"

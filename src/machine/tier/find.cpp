@@ -1,4 +1,4 @@
-// find_tiers: what hwloc knows of this node's memory, or, on an ordinary machine, plain dram without asking it.
+// find_tiers: what hwloc knows about this node's memory; on an ordinary machine plain dram, without loading hwloc.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 bool is_ordinary_machine()
 {
     if (std::getenv("HWLOC_XMLFILE") || std::getenv("HWLOC_SYNTHETIC")) return false;
-    // Not a directory_iterator: that of GCC's library ends the program when it runs out of memory.
+    // Does not use directory_iterator, because that of GCC's library ends the program when it runs out of memory.
     int nodes = 0;
     std::unique_ptr<DIR, int (*)(DIR*)> const entries(::opendir("/sys/devices/system/node"), &::closedir);
     while (auto const* const entry = entries ? ::readdir(entries.get()) : nullptr) {
@@ -71,7 +71,7 @@ std::map<std::string, std::vector<hwloc_obj_t>> sort_nodes(hwloc_topology_t topo
     return tiers;
 }
 
-/// An attribute as seen from the processors nearest to a node, the worst of `nodes`. 0: not known for all.
+/// An attribute as seen from the processors nearest to a node; the worst value of `nodes`. 0: not known for all.
 double attribute(hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes, hwloc_memattr_id_t id,
                  bool worst_is_most)
 {
@@ -86,7 +86,7 @@ double attribute(hwloc_topology_t topology, std::vector<hwloc_obj_t> const& node
     return worst;
 }
 
-/// `exact` where hwloc has it, else `general`, else what is assumed.
+/// Takes `exact` if hwloc has it, otherwise `general`, otherwise keeps the assumed value.
 void take_figure(Figure& figure, double exact, double general, double unit)
 {
     if (auto const value = exact > 0 ? exact : general; value > 0) figure = {value * unit, Origin::hwloc};
@@ -103,8 +103,8 @@ void take_figures(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc
     take_figure(tier.read_bandwidth, get(HWLOC_MEMATTR_ID_READ_BANDWIDTH), bandwidth, mib_per_s);
 }
 
-/// How much farther than its own memory `nodes` are from the processors of a dram node: the worst of them, each from
-/// where it is nearest. 0: hwloc has no distances.
+/// By which factor `nodes` are farther from the processors of a dram node than its own memory: the worst of them, each
+/// from where it is nearest. 0: hwloc has no distances.
 double relative_distance(hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes,
                          std::vector<hwloc_obj_t> const& dram)
 {
@@ -133,7 +133,7 @@ double relative_distance(hwloc_topology_t topology, std::vector<hwloc_obj_t> con
     return worst;
 }
 
-/// What is free, or all there is on a machine that is only described.
+/// The free bytes, or all bytes for a machine that is only described.
 void take_capacity(TierTraits& tier, hwloc_topology_t topology, std::vector<hwloc_obj_t> const& nodes)
 {
     double total = 0;

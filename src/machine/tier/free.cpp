@@ -51,7 +51,7 @@ constexpr CgroupFiles version1{"memory.limit_in_bytes", "memory.usage_in_bytes",
                                "total_active_file"};
 constexpr CgroupFiles version2{"memory.max", "memory.current", "inactive_file", "active_file"};
 
-/// Version 1 writes the largest number of whole pages where there is none.
+/// If there is no limit, version 1 writes the largest number of whole pages.
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 62;
 
 std::uint64_t free_in_cgroup(std::string const& directory, CgroupFiles const& files)
@@ -65,7 +65,7 @@ std::uint64_t free_in_cgroup(std::string const& directory, CgroupFiles const& fi
     return *limit - std::min(*limit, used);
 }
 
-/// The least of a cgroup and those above it. In a container some of them cannot be seen; they are passed over.
+/// The least of a cgroup and those above it. In a container, some of them cannot be seen; they are skipped.
 std::uint64_t free_upwards(std::string const& mount, std::string path, CgroupFiles const& files)
 {
     std::uint64_t least = UINT64_MAX;
@@ -114,7 +114,8 @@ std::optional<std::uint64_t> node_free_bytes(unsigned node, std::string const& r
 std::uint64_t directory_free_bytes(std::string const& directory)
 {
     struct statvfs info = {};
-    if (::statvfs(directory.c_str(), &info) != 0) return std::uint64_t{1} << 62;  // not known: allocating will tell
+    if (::statvfs(directory.c_str(), &info) != 0)
+        return std::uint64_t{1} << 62;  // unknown; allocation will fail if there is not enough
     return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 

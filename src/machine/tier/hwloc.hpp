@@ -12,7 +12,7 @@ struct HwlocDeleter {
 };
 using Hwloc = std::unique_ptr<hwloc_topology, HwlocDeleter>;
 
-/// Packages, cores and NUMA nodes; honours HWLOC_XMLFILE and its like. Null, with errno, if that fails.
+/// Packages, cores and NUMA nodes; honours HWLOC_XMLFILE and similar variables. Null, with errno, if it fails.
 Hwloc load_hwloc();
 
 }  // namespace tapioca::machine

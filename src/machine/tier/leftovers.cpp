@@ -1,4 +1,4 @@
-// Memory files whose creator was killed between making one and removing its name.
+// Removes memory files whose creator was killed between creating one and removing its name.
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -18,10 +18,10 @@ namespace tapioca::machine {
 
 namespace {
 
-// Longer than it takes from a file's making to its lock.
+// Longer than the time between creating a file and locking it.
 constexpr std::time_t least_age_s = 60;
 
-/// tapioca-PID-NONCE, as create_file() names them. Logs of the stage have no second dash.
+/// tapioca-PID-NONCE, as named by create_file(). Logs of the stage have no second dash.
 bool is_memory_file(std::string_view name)
 {
     constexpr std::string_view prefix = "tapioca-";
@@ -51,7 +51,7 @@ void remove_if_left(int directory, char const* name)
     if (fd < 0) return;
     struct stat opened = {};
     struct stat named = {};
-    // Looked at again, since the name may be another file's by now. Without locks the file stays.
+    // Checks again, since the name may belong to another file by now. Without locks the file stays.
     bool const left = ::fstat(fd, &opened) == 0 && is_old_and_ours(opened) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                       ::fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == opened.st_dev &&
                       named.st_ino == opened.st_ino;
@@ -59,7 +59,7 @@ void remove_if_left(int directory, char const* name)
     ::close(fd);
 }
 
-/// True the first time.
+/// True at the first call for a directory.
 bool is_new_to_us(std::string const& directory)
 {
     static std::mutex mutex;

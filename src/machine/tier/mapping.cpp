@@ -63,7 +63,7 @@ TierMapping::~TierMapping()
 
 void TierMapping::unlink()
 {
-    if (!name_.empty() && ::unlink(name_.c_str()) != 0 && errno != ENOENT) return;  // once more in the end
+    if (!name_.empty() && ::unlink(name_.c_str()) != 0 && errno != ENOENT) return;  // tried again at the end
     name_.clear();
     if (locked_ >= 0) ::close(locked_);
     locked_ = -1;
@@ -73,7 +73,7 @@ void TierMapping::leave()
 {
     unlink();
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    if (data_) (void)::mmap(data_, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0);  // else it stays as it is
+    if (data_) (void)::mmap(data_, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0);  // otherwise it stays as it is
     data_ = nullptr;
     bytes_ = 0;
 }
@@ -107,7 +107,7 @@ core::Result<TierMapping> create_file(FileRequest const& request)
     if (mapping.locked_ < 0) return refuse(errno);
     int const fd = mapping.locked_;
     mapping.name_ = name;
-    (void)::flock(fd, LOCK_EX | LOCK_NB);  // where there are no locks, nobody removes it either
+    (void)::flock(fd, LOCK_EX | LOCK_NB);  // without locks, nobody removes the file either
     struct stat info = {};
     if (::fstat(fd, &info) != 0) return refuse(errno);
     mapping.inode_ = info.st_ino;
@@ -122,7 +122,7 @@ core::Result<TierMapping> create_file(FileRequest const& request)
     if (int const error = allocate(fd, bytes); error != 0) return refuse(error);
 #ifdef MADV_POPULATE_WRITE
     if (request.pages == Pages::now)
-        (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels: at first touch
+        (void)::madvise(memory, bytes, MADV_POPULATE_WRITE);  // older kernels populate at first touch
 #endif
     return mapping;
 }

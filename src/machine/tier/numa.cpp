@@ -1,4 +1,4 @@
-// numa: memory of chosen NUMA nodes: HBM, NVM, CXL, or any by number.
+// numa: memory of selected NUMA nodes: HBM, NVM, CXL, or any node by number.
 #include <algorithm>
 #include <charconv>
 
@@ -81,7 +81,7 @@ public:
     }
     [[nodiscard]] core::Status bind(int fd) const override
     {
-        constexpr auto all = std::uint64_t{1} << 40;  // of a file that has no bytes yet
+        constexpr auto all = std::uint64_t{1} << 40;  // for a file that has no bytes yet
         void* const pages = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (pages == MAP_FAILED) return core::fail_errno(errno, fmt::format("{} tier: mmap", traits_.name));
         auto status = bind(static_cast<std::byte*>(pages), all);
@@ -90,7 +90,7 @@ public:
     }
 
 private:
-    /// The policy of a shared mapping is kept with its file: it holds for fallocate() and for whoever attaches.
+    /// The policy of a shared mapping is kept with its file, so it applies to fallocate() and to processes that attach.
     [[nodiscard]] core::Status bind(std::byte* data, std::uint64_t bytes) const
     {
         constexpr int flags = HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_STRICT;
@@ -131,7 +131,7 @@ core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
     return std::make_unique<Numa>(traits, std::move(topology), std::move(wanted));
 }
 
-/// All names in the table but the last, which is empty.
+/// All names in the table except the last, which is empty.
 constexpr auto found_as = [] {
     std::array<std::string_view, numa_memories.size() - 1> names;
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = numa_memories[i].name;

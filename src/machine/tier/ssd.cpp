@@ -1,4 +1,4 @@
-// ssd: a file in a directory of the node, as large as its file system has room for.
+// ssd: a file in a directory of the node, as large as its file system permits.
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>

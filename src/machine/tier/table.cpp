@@ -1,4 +1,4 @@
-// Nothing but the table: tests/extension has one with a row more in its place.
+// Contains only the table, because tests/extension replaces it by one with an additional row.
 #include "machine/tier/kinds.hpp"
 
 namespace tapioca::machine {

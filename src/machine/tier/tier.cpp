@@ -13,7 +13,7 @@ namespace tapioca::machine {
 
 namespace {
 
-/// Names that may be wished for anywhere: those of the kinds, and those of what find_tiers() may find.
+/// Names that may be asked for anywhere: those of the kinds, and those that find_tiers() may return.
 std::vector<std::string_view> known_names()
 {
     std::vector<std::string_view> names;
@@ -30,7 +30,8 @@ TierTraits const* find_name(std::vector<TierTraits> const& tiers, std::string co
     return tier == tiers.end() ? nullptr : &*tier;
 }
 
-/// The described tier whose figures hold at a place given by hand: that of the same name, or one that includes it.
+/// The described tier whose figures apply at a place given by the user: the tier of the same name, or one that includes
+/// the place.
 TierTraits const* find_like(std::vector<TierTraits> const& tiers, std::string const& name, TierKind const& kind,
                             std::string const& place)
 {

@@ -17,7 +17,8 @@ extern TopologyKind const dragonfly_topology;
 
 namespace {
 
-/// A group of routers, a row and a column in it. The way inside groups has one link if rows differ, one if columns do.
+/// A group of routers, and a row and a column in it. The path inside groups has one link if rows differ, and one if
+/// columns differ.
 struct Router {
     int group, row, column;
 };
@@ -56,7 +57,7 @@ public:
         return 2 + int{a.row != b.row} + int{a.column != b.column} + int{a.group != b.group};
     }
 
-    /// One coordinate after the other: stay, or take one link from the best of those that differ in it.
+    /// Coordinate by coordinate: stay, or take one link from the best of those that differ in this coordinate.
     [[nodiscard]] std::vector<int> nearest(std::span<int const> places) const override
     {
         int const routers = nodes() / shape_.nodes_per_router;
@@ -129,8 +130,8 @@ public:
     {
         return make_dragonfly(shape_, levels.at(0), levels.at(1), levels.at(2));
     }
-    /// Groups side by side, with their routers in rows and columns. Groups that are not used are left out of a network
-    /// that is much larger, and so are the last rows, if nobody uses them.
+    /// Groups side by side, with their routers in rows and columns. If the network is much larger than the nodes used,
+    /// unused groups and the unused last rows are left out.
     [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         std::set<int> groups;
@@ -182,7 +183,7 @@ private:
 
 constexpr std::string_view dragonfly_keys[] = {"groups", "rows", "columns", "nodes_per_router"};
 
-SharedTopology read_dragonfly(Section const& topology, Draft& draft)
+SharedTopology read_dragonfly(TomlTable const& topology, Draft& draft)
 {
     std::vector<int> sizes;
     for (auto const key : dragonfly_keys) {

@@ -24,7 +24,7 @@ public:
         : Topology(fat_tree_topology, static_cast<int>(switches.at(0).size()), std::move(levels)),
           switches_(std::move(switches))
     {
-        // Switches become 0 to their number in order of appearance, whatever they were called.
+        // Switches are renumbered from 0 in order of appearance.
         for (auto& level : switches_) {
             std::map<int, int> numbers;
             for (int& number : level) number = numbers.emplace(number, static_cast<int>(numbers.size())).first->second;
@@ -33,10 +33,11 @@ public:
         number_children();
     }
 
-    /// From the top: the most that hang from a switch of each level.
+    /// From the top: the largest number of children of a switch of each level.
     [[nodiscard]] std::vector<int> dimensions() const override { return dimensions_; }
 
-    /// The way down from the top: which of the top's switches, which of that one's, ..., which node of the last.
+    /// The path down from the top: which child of the top switch, which child of that switch, ..., which node of the
+    /// last.
     [[nodiscard]] std::vector<int> coordinates(int node) const override
     {
         std::vector<int> result;
@@ -74,13 +75,13 @@ public:
         return result;
     }
 
-    /// Level by level: what meets at a switch of it, and not below.
+    /// Level by level: the sources that meet at a switch of this level, and not below.
     [[nodiscard]] std::vector<double> costs(std::span<Source const> sources,
                                             std::span<Charge const> charges) const override
     {
         auto const own = per_node(sources, nodes());
         std::vector<double> result(own.size(), 0);
-        auto below = own;  // per node: what is under its switch of the level before
+        auto below = own;  // per node: what is under its switch of the previous level
         double hops_s = 0, per_byte_s = 0;
         for (std::size_t level = 0; level < switches_.size(); ++level) {
             std::vector<Tally> under(static_cast<std::size_t>(sizes_[level]));
@@ -136,8 +137,8 @@ public:
     }
 
 private:
-    /// The switches and nodes below the one that `under` share, which is `depth` below the top, as lists in lists.
-    /// `under` is in the order of coordinates.
+    /// The switches and nodes below the switch that `under` share, at `depth` below the top, as nested lists. `under`
+    /// is in the order of coordinates.
     [[nodiscard]] std::string nested(std::span<int const> under, std::size_t depth,
                                      std::vector<std::string> const& hosts) const
     {
@@ -156,7 +157,7 @@ private:
         return fmt::format("[{}]", fmt::join(children, leaf ? ", " : ",\n    "));
     }
 
-    /// Switches in switches; `path` is the way from the top to this one, `under` are the nodes below it.
+    /// Draws nested switches; `path` leads from the top to this one, `under` are the nodes below it.
     [[nodiscard]] TopologyDrawing below(std::vector<int> const& path, std::vector<int> const& under, double cell) const
     {
         auto const label = fmt::format("switch {}", fmt::join(path, "."));
@@ -175,7 +176,7 @@ private:
         return framed(packed(parts, 8), path.empty() ? "top switch" : label, 10);
     }
 
-    /// places_[l][i]: which of its switch's children is i, a node (l = 0) or a switch of level l-1.
+    /// places_[l][i]: the position of i, a node (l = 0) or a switch of level l-1, among the children of its switch.
     void number_children()
     {
         for (std::size_t level = 0; level < switches_.size(); ++level) {
@@ -197,7 +198,7 @@ private:
     std::vector<int> dimensions_;
 };
 
-std::vector<std::vector<int>> read_arity(Section const& topology)
+std::vector<std::vector<int>> read_arity(TomlTable const& topology)
 {
     auto const arity = *topology.integers("arity", 1, most_nodes);
     if (arity.empty() || arity.size() > most_levels)
@@ -213,7 +214,7 @@ std::vector<std::vector<int>> read_arity(Section const& topology)
     return switches;
 }
 
-SharedTopology read_fat_tree(Section const& topology, Draft& draft)
+SharedTopology read_fat_tree(TomlTable const& topology, Draft& draft)
 {
     if (topology.has("arity") == topology.has("switches"))
         topology.refuse("arity", "or topology.switches must be given, and not both");

@@ -52,7 +52,7 @@ public:
     }
 };
 
-SharedTopology read_flat(Section const& topology, Draft& draft)
+SharedTopology read_flat(TomlTable const& topology, Draft& draft)
 {
     auto const nodes = topology.integer("nodes", 1, most_nodes);
     if (!nodes && draft.hosts.empty()) topology.refuse("nodes", "is missing");

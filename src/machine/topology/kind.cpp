@@ -1,4 +1,4 @@
-// Reading topologies: what all kinds have in common.
+// Reads topologies: what all kinds have in common.
 #include "machine/topology/kind.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tapioca::machine {
 
-std::vector<Level> read_levels(Section const& topology, std::vector<std::string> const& names, Draft& draft)
+std::vector<Level> read_levels(TomlTable const& topology, std::vector<std::string> const& names, Draft& draft)
 {
     auto const given = topology.sections("level");
     if (given.size() > names.size())
@@ -33,7 +33,7 @@ std::vector<Level> read_levels(Section const& topology, std::vector<std::string>
     return levels;
 }
 
-int multiply_up(Section const& topology, std::string_view key, std::vector<int> const& sizes)
+int multiply_up(TomlTable const& topology, std::string_view key, std::vector<int> const& sizes)
 {
     std::uint64_t product = 1;
     for (int const size : sizes) product = core::multiply(product, static_cast<std::uint64_t>(size));
@@ -44,17 +44,17 @@ int multiply_up(Section const& topology, std::string_view key, std::vector<int> 
     return static_cast<int>(product);
 }
 
-SharedTopology read_topology(Section const& topology, Draft& draft)
+SharedTopology read_topology(TomlTable const& topology, Draft& draft)
 {
     auto const kind = topology.text("kind");
     if (!kind) topology.refuse("kind", "is missing");
-    Section::Keys names;
+    TomlTable::Keys names;
     for (auto const* const known : topology_kinds()) names.push_back(known->name);
     topology.one_of("kind", *kind, names);
     auto const kinds = topology_kinds();
     auto const* const found =
         *std::find_if(kinds.begin(), kinds.end(), [&](auto const* k) { return k->name == *kind; });
-    Section::Keys keys{"kind", "nodes", "level"};
+    TomlTable::Keys keys{"kind", "nodes", "level"};
     keys.insert(keys.end(), found->keys.begin(), found->keys.end());
     auto read = found->read(topology.only(keys), draft);
     if (read->has_shared_links() && read->switch_below(read->levels().size() - 1, 0) < 0)

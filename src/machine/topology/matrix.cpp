@@ -54,7 +54,8 @@ public:
     {
         return make_matrix(distances_, levels.at(0));
     }
-    /// In a circle, with an edge where no third node lies on the way; many nodes in a grid.
+    /// Draws the nodes in a circle, with an edge between two nodes if no third node lies between them; many nodes are
+    /// drawn in a grid.
     [[nodiscard]] TopologyDrawing layout(std::vector<int> const& used, double cell) const override
     {
         auto const drawn = nodes_to_draw(*this, used);
@@ -91,7 +92,7 @@ private:
     std::vector<std::vector<int>> distances_;
 };
 
-SharedTopology read_matrix(Section const& topology, Draft& draft)
+SharedTopology read_matrix(TomlTable const& topology, Draft& draft)
 {
     auto distances = topology.matrix("distances", 0, most_hops);
     if (!distances || distances->empty()) topology.refuse("distances", "must be a square of hops");

@@ -1,4 +1,4 @@
-// Tally: how many sources there are in some part of a machine, and their bytes. Sums of costs are made of these.
+// Tally: the number of sources in some part of a machine, and their bytes, from which sums of costs are computed.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// torus: nodes with a neighbour either way in every dimension.
+// torus: every node has two neighbours in every dimension.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,8 +20,8 @@ extern TopologyKind const torus_topology;
 
 namespace {
 
-/// For every place of a ring: the sum of its distances to all that `counts` tells of. Linear: one step along the ring
-/// brings it nearer to the half ahead, and away from the rest.
+/// For every place of a ring: the sum of its distances to everything in `counts`. In linear time, because one step
+/// along the ring comes nearer to the half ahead and farther from the rest.
 std::vector<double> ring_sums(std::vector<std::int64_t> const& counts)
 {
     auto const size = static_cast<std::int64_t>(counts.size());
@@ -41,11 +41,11 @@ std::vector<double> ring_sums(std::vector<std::int64_t> const& counts)
     return sums;
 }
 
-/// One direction of a torus laid out flat: some of its dimensions, fastest first, slower ones in wider steps.
+/// One direction of a flattened torus: some of its dimensions, fastest first, slower ones in wider steps.
 struct TorusAxis {
     std::vector<std::size_t> dimensions;
     std::vector<double> steps;  ///< from one place of a dimension to the next
-    std::vector<double> sizes;  ///< of one place
+    std::vector<double> sizes;  ///< size of one place
     double length;
 
     TorusAxis(std::vector<std::size_t> those, std::vector<int> const& extent, double cell)
@@ -86,7 +86,7 @@ struct TorusPart {
         }
         for (std::size_t d = 0; d < last.size(); ++d) extent[d] = last[d] - first[d] + 1;
     }
-    /// Places within the part, or nothing if the node is outside.
+    /// The node's place within the part, or nothing if it is outside.
     [[nodiscard]] std::vector<int> within(std::vector<int> at) const
     {
         for (std::size_t d = 0; d < at.size(); ++d) {
@@ -95,7 +95,7 @@ struct TorusPart {
         }
         return at;
     }
-    /// The dimensions of set bits, fastest first, without those of one place only.
+    /// The dimensions of set bits, fastest first, without those that have only one place.
     [[nodiscard]] std::vector<std::size_t> chosen(unsigned bits) const
     {
         std::vector<std::size_t> result;
@@ -112,7 +112,7 @@ struct TorusPart {
 
 constexpr double label_across = 15, label_down = 24;
 
-/// Calls use(level, text, centre) for the labels of an axis, in rows by level; levels too narrow for them are left out.
+/// Calls use(level, text, centre) for the labels of an axis, in rows by level; levels that are too narrow are left out.
 void for_each_label(TorusAxis const& axis, TorusPart const& part, bool across,
                     std::function<void(std::size_t, std::string const&, double)> const& use)
 {
@@ -164,7 +164,8 @@ public:
         return sum;
     }
 
-    /// Dimension after dimension: the nearest place is one along a ring, from where it is the nearest of the rest.
+    /// Dimension by dimension: the nearest place is the nearest along a ring, starting from the nearest of the other
+    /// dimensions.
     [[nodiscard]] std::vector<int> nearest(std::span<int const> places) const override
     {
         std::vector<int> result(static_cast<std::size_t>(nodes()), std::numeric_limits<int>::max() / 2);
@@ -254,7 +255,7 @@ private:
     std::vector<int> dimensions_;
 };
 
-SharedTopology read_torus(Section const& topology, Draft& draft)
+SharedTopology read_torus(TomlTable const& topology, Draft& draft)
 {
     auto sizes = topology.integers("dimensions", 1, most_nodes);
     if (!sizes || sizes->empty()) topology.refuse("dimensions", "must list the torus's sizes, such as [4, 4, 8]");

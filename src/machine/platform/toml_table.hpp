@@ -1,4 +1,4 @@
-// Section: a table of a platform file that hands out its values checked, and says where a bad one is.
+// TomlTable: a table of a platform file that returns checked values, and says where a bad one is.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-// Its parser asserts of bad input, such as "[+]", what it then refuses properly.
+// The parser asserts on bad input such as "[+]", which it refuses properly if assertions are off.
 #define TOML_ASSERT(expression) static_cast<void>(0)
-// Its table of blanks calls letters such as an 'e' with an accent unreachable, wherever a file has them.
+// The parser's table of blanks wrongly declares letters such as an accented 'e' unreachable.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -20,26 +20,26 @@
 
 namespace tapioca::machine {
 
-/// Why a platform file is refused. Thrown inside of parse_platform() only, which makes a Failure of it: checking after
-/// every value would hide what a file may hold.
+/// The reason why a platform file is refused. It is thrown only inside parse_platform(), which turns it into a Failure:
+/// checks after every value would obscure what a file may contain.
 struct Refused {
     std::string text;
 };
 
-/// Values are absent if their key is; a value of the wrong type or out of range is refused.
-class Section {
+/// A value is absent if its key is; a value of the wrong type or out of range is refused.
+class TomlTable {
 public:
     using Keys = std::vector<std::string_view>;
 
-    /// `name` is "" for the file as a whole. `where` and `table` must outlive the section.
-    Section(std::string const& where, toml::table const& table, std::string name)
+    /// `name` is "" for the file as a whole. `where` and `table` must outlive this object.
+    TomlTable(std::string const& where, toml::table const& table, std::string name)
         : where_(&where), table_(&table), name_(std::move(name))
     {
     }
 
     /// Refuses keys other than `keys`.
-    Section const& only(Keys const& keys) const;
-    /// Refuses a word that is none of `words`.
+    TomlTable const& only(Keys const& keys) const;
+    /// Refuses a word that is not in `words`.
     void one_of(std::string_view key, std::string const& word, Keys const& words) const;
     [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
 
@@ -51,14 +51,15 @@ public:
     [[nodiscard]] std::optional<double> latency(std::string_view key) const;
     [[nodiscard]] std::optional<std::vector<int>> integers(std::string_view key, int least, int most) const;
     [[nodiscard]] std::optional<std::vector<std::vector<int>>> matrix(std::string_view key, int least, int most) const;
-    [[nodiscard]] std::optional<Section> section(std::string_view key) const;
-    /// [[key]]: none if there are none.
-    [[nodiscard]] std::vector<Section> sections(std::string_view key) const;
-    /// The value as such; null if there is none.
+    [[nodiscard]] std::optional<TomlTable> section(std::string_view key) const;
+    /// The tables [[key]]; may be empty.
+    [[nodiscard]] std::vector<TomlTable> sections(std::string_view key) const;
+    /// The array of this key; null if there is none.
     [[nodiscard]] toml::array const* array(std::string_view key) const;
     [[nodiscard]] toml::table const& table() const { return *table_; }
 
-    /// "file:line:column: section.key why", at the key's value if there is one, else at the section.
+    /// Throws "file:line:column: section.key why", with the position of the key's value if there is one, otherwise of
+    /// the section.
     [[noreturn]] void refuse(std::string_view key, std::string const& why) const;
     [[noreturn]] void refuse(toml::node const& at, std::string_view key, std::string const& why) const;
 

@@ -1,4 +1,4 @@
-#include "machine/platform/section.hpp"
+#include "machine/platform/toml_table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace tapioca::machine {
 
-Section const& Section::only(Keys const& keys) const
+TomlTable const& TomlTable::only(Keys const& keys) const
 {
     for (auto const& [key, value] : *table_) {
         if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) continue;
@@ -25,14 +25,14 @@ Section const& Section::only(Keys const& keys) const
     return *this;
 }
 
-void Section::one_of(std::string_view key, std::string const& word, Keys const& words) const
+void TomlTable::one_of(std::string_view key, std::string const& word, Keys const& words) const
 {
     if (std::find(words.begin(), words.end(), word) == words.end())
         refuse(key, fmt::format("'{}' is unknown: did you mean '{}'? There are {}", word, core::nearest(word, words),
                                 fmt::join(words, ", ")));
 }
 
-std::optional<std::string> Section::text(std::string_view key) const
+std::optional<std::string> TomlTable::text(std::string_view key) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::string> Section::text(std::string_view key) const
     return node->as_string()->get();
 }
 
-std::optional<bool> Section::flag(std::string_view key) const
+std::optional<bool> TomlTable::flag(std::string_view key) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<bool> Section::flag(std::string_view key) const
     return node->as_boolean()->get();
 }
 
-int Section::integer_of(toml::node const& node, std::string_view key, int least, int most) const
+int TomlTable::integer_of(toml::node const& node, std::string_view key, int least, int most) const
 {
     auto const* const value = node.as_integer();
     if (value == nullptr || value->get() < least || value->get() > most)
@@ -56,7 +56,7 @@ int Section::integer_of(toml::node const& node, std::string_view key, int least,
     return static_cast<int>(value->get());
 }
 
-std::vector<int> Section::integers_of(toml::node const& node, std::string_view key, int least, int most) const
+std::vector<int> TomlTable::integers_of(toml::node const& node, std::string_view key, int least, int most) const
 {
     if (!node.is_array()) refuse(node, key, "must be a list of whole numbers");
     std::vector<int> result;
@@ -64,21 +64,21 @@ std::vector<int> Section::integers_of(toml::node const& node, std::string_view k
     return result;
 }
 
-std::optional<int> Section::integer(std::string_view key, int least, int most) const
+std::optional<int> TomlTable::integer(std::string_view key, int least, int most) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
     return integer_of(*node, key, least, most);
 }
 
-std::optional<std::vector<int>> Section::integers(std::string_view key, int least, int most) const
+std::optional<std::vector<int>> TomlTable::integers(std::string_view key, int least, int most) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
     return integers_of(*node, key, least, most);
 }
 
-std::optional<std::vector<std::vector<int>>> Section::matrix(std::string_view key, int least, int most) const
+std::optional<std::vector<std::vector<int>>> TomlTable::matrix(std::string_view key, int least, int most) const
 {
     auto const* const rows = array(key);
     if (rows == nullptr) return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<std::vector<std::vector<int>>> Section::matrix(std::string_view ke
     return result;
 }
 
-std::optional<std::uint64_t> Section::bytes(std::string_view key) const
+std::optional<std::uint64_t> TomlTable::bytes(std::string_view key) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
@@ -95,12 +95,13 @@ std::optional<std::uint64_t> Section::bytes(std::string_view key) const
     if (auto const* const number = node->as_integer(); number != nullptr && number->get() > 0)
         value = static_cast<std::uint64_t>(number->get());
     if (auto const* const string = node->as_string()) value = core::parse_bytes(string->get());
-    if (!value || *value == 0 || *value > std::uint64_t{1} << 62)  // a double, as tiers keep it, rounds to no more
+    if (!value || *value == 0 ||
+        *value > std::uint64_t{1} << 62)  // tiers store it as a double, which is not rounded to a larger value
         refuse(key, "must be a positive number of bytes such as 16777216 or \"16MiB\"");
     return value;
 }
 
-std::optional<double> Section::figure(std::string_view key, std::optional<double> (*parse)(std::string_view)) const
+std::optional<double> TomlTable::figure(std::string_view key, std::optional<double> (*parse)(std::string_view)) const
 {
     auto const* const node = table_->get(key);
     auto value = node->is_number() ? node->value<double>() : std::nullopt;
@@ -108,7 +109,7 @@ std::optional<double> Section::figure(std::string_view key, std::optional<double
     return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-std::optional<double> Section::bandwidth(std::string_view key) const
+std::optional<double> TomlTable::bandwidth(std::string_view key) const
 {
     if (!has(key)) return std::nullopt;
     auto const value = figure(key, &parse_bandwidth);
@@ -118,7 +119,7 @@ std::optional<double> Section::bandwidth(std::string_view key) const
     return value;
 }
 
-std::optional<double> Section::latency(std::string_view key) const
+std::optional<double> TomlTable::latency(std::string_view key) const
 {
     if (!has(key)) return std::nullopt;
     auto const value = figure(key, &parse_latency);
@@ -127,17 +128,17 @@ std::optional<double> Section::latency(std::string_view key) const
     return value;
 }
 
-std::optional<Section> Section::section(std::string_view key) const
+std::optional<TomlTable> TomlTable::section(std::string_view key) const
 {
     auto const* const node = table_->get(key);
     if (node == nullptr) return std::nullopt;
     if (!node->is_table()) refuse(key, fmt::format("must be a table: [{}]", full(key)));
-    return Section(*where_, *node->as_table(), fmt::format("[{}]", full(key)));
+    return TomlTable(*where_, *node->as_table(), fmt::format("[{}]", full(key)));
 }
 
-std::vector<Section> Section::sections(std::string_view key) const
+std::vector<TomlTable> TomlTable::sections(std::string_view key) const
 {
-    std::vector<Section> result;
+    std::vector<TomlTable> result;
     auto const* const node = table_->get(key);
     if (node == nullptr) return result;
     if (!node->is_array()) refuse(key, fmt::format("must be tables: [[{}]]", full(key)));
@@ -148,30 +149,30 @@ std::vector<Section> Section::sections(std::string_view key) const
     return result;
 }
 
-toml::array const* Section::array(std::string_view key) const
+toml::array const* TomlTable::array(std::string_view key) const
 {
     auto const* const node = table_->get(key);
     if (node != nullptr && !node->is_array()) refuse(key, "must be a list");
     return node == nullptr ? nullptr : node->as_array();
 }
 
-void Section::refuse(std::string_view key, std::string const& why) const
+void TomlTable::refuse(std::string_view key, std::string const& why) const
 {
     auto const* const value = table_->get(key);
     refuse(value == nullptr ? *table_ : *value, key, why);
 }
 
-void Section::refuse(toml::node const& at, std::string_view key, std::string const& why) const
+void TomlTable::refuse(toml::node const& at, std::string_view key, std::string const& why) const
 {
     refuse_at(at.source().begin, fmt::format("{} {}", full(key), why));
 }
 
-void Section::refuse_at(toml::source_position at, std::string const& text) const
+void TomlTable::refuse_at(toml::source_position at, std::string const& text) const
 {
     throw Refused{fmt::format("{}:{}:{}: {}", *where_, std::max(at.line, 1U), std::max(at.column, 1U), text)};
 }
 
-std::string Section::full(std::string_view key) const
+std::string TomlTable::full(std::string_view key) const
 {
     std::string name = name_;
     std::erase_if(name, [](char c) { return c == '[' || c == ']'; });
