@@ -56,7 +56,7 @@ private:
     std::string name_;
 };
 
-SharedTopology read_ring(Section const& topology, Draft& draft)
+SharedTopology read_ring(TomlTable const& topology, Draft& draft)
 {
     auto const nodes = topology.integer("nodes", 3, most_nodes);
     if (!nodes) topology.refuse("nodes", "is missing");
