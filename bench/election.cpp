@@ -135,8 +135,7 @@ std::vector<ElectionCost> elect(MPI_Comm comm, BenchWorkload const& workload, El
         cost.partitions = partitions;
         MPI_Comm_size(comm, &cost.ranks);
         Sequence const sequence(comm, members_of(comm, workload, partitions));
-        for (int repetition = -1; repetition < setup.repetitions;
-             ++repetition) {  // the first repetition does not count
+        for (int repetition = -1; repetition < setup.repetitions; ++repetition) {  // the first one does not count
             auto const split = timed(comm, [&] { sequence.by_split(); });
             auto const group = timed(comm, [&] { sequence.by_group(); });
             auto const declared = declare(comm, workload, setup, cost);

@@ -15,9 +15,8 @@ using Bytes = std::span<std::byte const>;
 struct Facts {
     int bits = 0;  ///< 32 or 64
     bool little_endian = false;
-    int machine = 0;  ///< e_machine
-    std::string
-        interpreter;  ///< the dynamic linker; empty: statically linked. Read only for 64 bits and our byte order
+    int machine = 0;          ///< e_machine
+    std::string interpreter;  ///< the dynamic linker; empty: static. Read only for 64 bits and our byte order
 };
 
 /// Whether the file starts like an ELF file.

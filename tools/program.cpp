@@ -159,9 +159,8 @@ core::Result<Libraries> libraries_of(std::string const& path, EnvironmentVariabl
     auto const facts = elf::read(file.bytes());
     if (!facts) return tl::unexpected(facts.error());
     auto const& linker = facts->interpreter.empty() ? ourselves().interpreter : facts->interpreter;
-    EnvironmentVariables all = {
-        {"LD_PRELOAD", ""},
-        {"LD_TRACE_LOADED_OBJECTS", "1"}};  // without what the user preloads, which does not belong to the program
+    EnvironmentVariables all = {{"LD_PRELOAD", ""},
+                                {"LD_TRACE_LOADED_OBJECTS", "1"}};  // without what the user preloads
     all.insert(all.end(), variables.begin(), variables.end());
     return parse_trace(output_of({linker, path.find('/') == std::string::npos ? "./" + path : path}, all));
 }

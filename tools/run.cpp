@@ -169,8 +169,7 @@ core::Result<SeenProgram> look_at(Command const& command)
         auto const& shown = command.words[part.program];
         auto const path = find_program(shown, part.directory, also_here);
         if (path.empty()) {
-            if (part.program != part.starts)
-                continue;  // a wrapper used in an unusual way, which will report errors itself
+            if (part.program != part.starts) continue;  // an unusually used wrapper reports errors itself
             return core::fail(Errc::not_found, fmt::format("{}: there is no such program", shown));
         }
         EnvironmentVariables variables;

@@ -89,8 +89,7 @@ std::string broadcast(MPI_Comm comm, std::string text)
 
 Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
-    if (size_of(comm) ==
-        1) {  // nothing to communicate; and with threads, Open MPI may hang while it duplicates such communicators
+    if (size_of(comm) == 1) {  // nothing to do; and with threads, Open MPI may hang when it duplicates these
         all_ = node_ = MPI_COMM_SELF;
         nodes_ = {{0}};
         return;

@@ -19,8 +19,7 @@ namespace tapioca::engine {
 
 /// How to wait. All waits of a communicator share one policy.
 struct WaitPolicy {
-    bool crowded =
-        false;  ///< there are more ranks than cores, so polling would only keep the awaited rank from running
+    bool crowded = false;  ///< more ranks than cores: polling only keeps the awaited rank from running
     /// Lets MPI make progress, since its messages move only inside MPI calls. Returns a number that changes whenever a
     /// message has moved.
     std::function<std::uint64_t()> poll;

@@ -83,8 +83,7 @@ core::Status Buffers::grow(machine::TierMapping& mapping, std::uint64_t bytes)
 core::Status Buffers::replace(machine::TierMapping& mapping, machine::Tier const& tier, std::uint64_t bytes)
 {
     if (std::exchange(mapping, machine::TierMapping()).bytes() > 0)  // nobody uses the old memory between steps;
-        (void)circle().agree(
-            {});  // every rank releases it first, so that the old and the new memory need not fit at once
+        (void)circle().agree({});  // every rank releases it first, so that old and new need not fit at once
     auto larger =
         map_on_node(circle(), tier, bytes, several_nodes() ? machine::Pages::when_touched : machine::Pages::now);
     if (!larger) return tl::unexpected(larger.error());

@@ -153,8 +153,7 @@ void Drainer::write(std::int64_t round, target::Target::Stretch const& stretch)
 bool Drainer::patch(std::int64_t round)
 {
     constexpr std::int64_t few = 32;
-    constexpr std::int64_t far_apart =
-        512;  // in bytes; with fewer stretches per page, page faults cost more than calls
+    constexpr std::int64_t far_apart = 512;  // bytes: with fewer per page, faults cost more than calls
     auto const count = static_cast<std::int64_t>(stretches_.size());
     if (!context_.route->patch || count < few) return false;
     auto const first = stretches_.front().begin;

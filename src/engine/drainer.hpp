@@ -76,8 +76,7 @@ private:
     bool populate_ = false;
     core::Status status_;
     Times times_;
-    std::vector<target::Target::Stretch>
-        stretches_;  ///< the filled parts, between holes, of the round that is being written
+    std::vector<target::Target::Stretch> stretches_;  ///< the filled parts of the round being written
 };
 
 }  // namespace tapioca::engine

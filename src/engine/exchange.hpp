@@ -8,8 +8,8 @@
 //            it has data (filled). The partition's one drainer writes every round below the least of these numbers and
 //            then raises a counter (emptied), which frees the buffer for the round N later. On a node without the
 //            drainer, the buffers are slots for data that is sent to it, and the lane's sender empties them.
-//   reading  On one node, readers claim blocks in order (claimed) and fill them (Block::ready). Every rank stores the
-//            block that it needs next (consumed); the least of these frees the buffers before it.
+//   reading  On one node, readers claim blocks in order (claimed) and fill them (RingBuffer::ready). Every rank
+//            stores the block that it needs next (consumed); the least of these frees the buffers before it.
 //            On several nodes, the partition's one loader reads the rounds that are needed and raises a counter
 //            (present). On nodes other than the loader's, ranks add requests to slots (filled), and a round is present
 //            when the reply is. Every rank stores the round that it needs next (taken), which frees the buffers and

@@ -74,8 +74,7 @@ core::Status find_overlap(comm::Team const& team, pattern::Variables const& vari
         agreed = comm::agree(team.all(), overlap_of(intervals));
         if (!agreed) break;
     }
-    if (!agreed)
-        agreed.error().rank = -1;  // the error concerns the two ranks that it names, not the rank that found it
+    if (!agreed) agreed.error().rank = -1;  // the error names the two ranks that it concerns
     return agreed;
 }
 

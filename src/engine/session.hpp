@@ -83,8 +83,7 @@ private:
     Session(std::shared_ptr<comm::Team> team, cpu_set_t const& cores, Fewest fewest,
             std::unique_ptr<machine::Tier> memory, machine::TierMapping control);
 
-    std::shared_ptr<comm::Watchdog>
-        watchdog_;  ///< first, so that it is destroyed last: releasing the other members may wait for other ranks
+    std::shared_ptr<comm::Watchdog> watchdog_;  ///< destroyed last: releasing the others may wait for ranks
     std::shared_ptr<comm::Team> team_holder_;
     comm::Team const& team_;
     cpu_set_t cores_;

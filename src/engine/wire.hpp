@@ -41,8 +41,9 @@ struct EntryHeading {
     std::uint64_t data_at = 0;  ///< reading: where in the reply the data is
 };
 
-/// A slot for reading has room for requests, Network::request_bytes, and behind them for the reply. The reply consists
-/// of a 64-bit number, which says how many bytes of the round, counted from its first, the file has, and of the bytes.
+/// A slot for reading has room for requests, NetworkRoute::request_bytes, and behind them for the reply. The reply
+/// consists of a 64-bit number, which says how many bytes of the round, counted from its first, the file has, and of
+/// the bytes.
 
 /// A stray entry is a message of its own, which consists of this heading and the entry.
 struct StrayHeading {

@@ -88,8 +88,7 @@ core::Status open_first(OpenFile& file)
     if (auto status = check_arguments(file); !status) return status;
     while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
         auto const what = stage::what_to_do(file.place);
-        if (stage::has_marker(file.place))
-            return core::fail(Errc::invalid_state, what);  // otherwise it was just closed
+        if (stage::has_marker(file.place)) return core::fail(Errc::invalid_state, what);  // else just closed
     }
     auto const& options = file.settings.options;
     machine::Stripes const wanted{static_cast<std::int64_t>(options.striping_unit.value_or(0)),
@@ -106,8 +105,7 @@ core::Status open_first(OpenFile& file)
     if (!identity) return tl::unexpected(identity.error());
     file.storage = *storage;
     if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
-        machine::enter(file.storage,
-                       wanted);  // the file system does not report its stripes, so the user's values are taken
+        machine::enter(file.storage, wanted);  // it does not report its stripes: take the user's
     if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
     file.first.identity = *identity;
     file.expect(*identity);

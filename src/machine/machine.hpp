@@ -16,11 +16,10 @@ namespace tapioca::machine {
 
 /// The path from the nodes to the file system. Unknown if `hops` is empty.
 struct Gateways {
-    std::vector<int> nodes;  ///< nodes that have a link to an I/O node; empty if only distances are known
-    int block = 0;           ///< nodes per block with its own gateways (a Pset); 0: all gateways serve all nodes
-    Level link;              ///< link of each gateway to the file system
-    double block_bandwidth =
-        0;  ///< of all gateways of a block together (its I/O node); 0: as much as their links allow
+    std::vector<int> nodes;      ///< nodes that have a link to an I/O node; empty if only distances are known
+    int block = 0;               ///< nodes per block with its own gateways (a Pset); 0: all gateways serve all nodes
+    Level link;                  ///< link of each gateway to the file system
+    double block_bandwidth = 0;  ///< of a block's gateways together (its I/O node); 0: as their links allow
     std::vector<std::vector<int>> servers;  ///< per server of files: the gateways that lead to it; empty: all gateways
     std::vector<int> hops;                  ///< per node: distance to its gateway, plus the link from there
     std::vector<int> through;               ///< per node: its gateway, counted from 0; empty if `nodes` is empty

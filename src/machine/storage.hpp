@@ -37,10 +37,9 @@ struct Storage {
     int stripe_count = 0;                          ///< number of servers over which the file is striped
     bool remote = false;                           ///< served by other machines
     bool each_node = false;  ///< the figures are what a single node sees; those of all nodes together are unknown
-    int share_nodes =
-        0;  ///< a job on this many nodes has the streams above, others in proportion; 0: all jobs have them
-    std::string note = {};  ///< for messages: what happened to a request for stripes
-    bool coherent = true;   ///< hosts see each other's writes at once
+    int share_nodes = 0;     ///< a job on this many nodes has the streams above, others in proportion; 0: all do
+    std::string note = {};   ///< for messages: what happened to a request for stripes
+    bool coherent = true;    ///< hosts see each other's writes at once
 };
 
 /// The file system of the open file `fd`. Fails for a directory, which open() can open for reading.

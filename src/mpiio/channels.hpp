@@ -58,9 +58,8 @@ struct Channel {
     static constexpr std::size_t most_known = 8;
 
     comm::Own comm;
-    std::shared_ptr<engine::Session>
-        session;  ///< if the communicator is MPI_COMM_SELF; otherwise the session is kept with the communicator
-    std::vector<KnownStep> known;  ///< destroyed before the communicator
+    std::shared_ptr<engine::Session> session;  ///< only for MPI_COMM_SELF; others keep it with the communicator
+    std::vector<KnownStep> known;              ///< destroyed before the communicator
     std::size_t oldest = 0;
     std::optional<Timed> last;  ///< the previous access, whose time all ranks learn in the next one
     FirstAccesses first;

@@ -37,8 +37,7 @@ private:
     [[nodiscard]] bool expected(Channel const& channel, declared::FileState const& file, std::string const& conditions,
                                 Direction direction, PreparedAccess const& part) const;
 
-    std::array<std::optional<std::size_t>, 2>
-        place_;  ///< place of the plan with which the last write, and the last read, ran
+    std::array<std::optional<std::size_t>, 2> place_;  ///< of the plan of the last write, and of the last read
     int in_vain_ = 0;
 
     // the access that is under way

@@ -66,8 +66,7 @@ void Handle::start()
     auto const settings = environment();
     if (!settings || !settings->options.stage) return;
     Within const within;
-    if (!opened().alone())
-        (void)hand_over(Direction::read);  // so that the ranks of a second handle find everything that they have staged
+    if (!opened().alone()) (void)hand_over(Direction::read);  // so that its ranks find what they have staged
     if (!agree_to_serve()) return;
     if (may_stage(opened(), wished_))
         open_engine();

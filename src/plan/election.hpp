@@ -20,9 +20,8 @@ namespace tapioca::plan {
 /// The input of the election; the same on every rank.
 struct Election {
     machine::Machine const* machine = nullptr;
-    std::vector<int> where;  ///< for each of the job's nodes, its number in the machine
-    std::vector<std::vector<std::uint64_t>>
-        free_bytes;                      ///< per node of the job, or one entry for all: per tier; 0: no such tier
+    std::vector<int> where;                              ///< for each of the job's nodes, its number in the machine
+    std::vector<std::vector<std::uint64_t>> free_bytes;  ///< per node, or one for all: per tier; 0: no such tier
     std::vector<int> aggregator_places;  ///< number of aggregators that each of the job's nodes may take
     struct Partition {
         std::vector<machine::Source> sources;  ///< by the machine's nodes, each once; empty: derived from the weights
@@ -30,9 +29,8 @@ struct Election {
         double rounds = 1;
     };
     std::vector<Partition> partitions;
-    std::vector<Weight> weights;  ///< the job's nodes' data in the partitions, ascending by first partition
-    std::uint64_t needed_bytes =
-        0;  ///< of an aggregator: its buffers or, with persistency, the most data that is sent to it
+    std::vector<Weight> weights;     ///< the job's nodes' data in the partitions, ascending by first partition
+    std::uint64_t needed_bytes = 0;  ///< by an aggregator: its buffers or, with persistency, the most data sent to it
     Persistency persistency = Persistency::none;
     std::optional<std::size_t> pinned;  ///< the tier that was asked for; then only the node is chosen
     bool remote_storage = false;        ///< data also crosses the node's link on its way to the file

@@ -13,12 +13,9 @@ constexpr int runs_to_defend = 2;  // runs of the kept way before one that seems
 constexpr double right_within = 1.25;  // a prediction within this factor counts as right
 constexpr double gain = 0.95;          // a way replaces another only if it takes at most this part of its time
 constexpr double hopeless = 3;         // if a way is slower by this factor, one run is enough
-constexpr double changed =
-    2;  // if a way is slower than in an earlier job by this factor, what was learnt no longer holds
-constexpr double far_off = 4;  // a way is not tried if it is predicted to take longer, by this factor, than the chosen
-                               // way was predicted to and did
-constexpr double comes_near =
-    1.25;  // of the chosen way's prediction: such a way may be faster even if the prediction was right
+constexpr double changed = 2;          // if this much slower than in an earlier job, what was learnt no longer holds
+constexpr double far_off = 4;  // ways predicted to take this much longer than the chosen one was and did are not tried
+constexpr double comes_near = 1.25;       // of the chosen way's prediction: may be faster even if that was right
 constexpr double credit_runs = 2;         // how many runs trying may cost at first, if the prediction was off,
 constexpr double near_credit_runs = 1;    // and if it was right
 constexpr double part_for_trying = 0.05;  // of all the time, later

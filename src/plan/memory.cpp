@@ -17,8 +17,7 @@ constexpr std::uint64_t slots_budget = 256 * core::MiB;  // of a node, for the d
 constexpr std::uint64_t least_slot = 64 * core::KiB;
 constexpr std::uint64_t tiny_slot = 2 * core::KiB;  // used if memory is short
 constexpr std::uint64_t stray_bytes = 4 * core::MiB;
-constexpr std::uint64_t apart_bytes =
-    256 * core::KiB;  // from this size on, a separate message may need a place of its own
+constexpr std::uint64_t apart_bytes = 256 * core::KiB;  // from here on, a separate message may need its own place
 
 // Sizes of what the engine keeps, rounded up (engine/filler.hpp, taker.hpp, outbox.hpp, inbox.hpp, p2p.cpp,
 // comm/messages.hpp).

@@ -55,12 +55,11 @@ struct NetworkRoute {
         std::size_t begin, end;
     };
     Transport transport = Transport::p2p;
-    std::vector<int> homes;                 ///< per partition: the node of its aggregator
-    std::vector<Feed> feeds;                ///< ascending by node, then by partition; full lists would be long
-    std::vector<std::vector<int>> senders;  ///< per node: the ranks that take turns in sending what it has gathered
-    std::vector<std::uint64_t> slot_bytes;  ///< per node: room for what it sends to one aggregator in one round
-    std::vector<std::uint64_t>
-        request_bytes;                 ///< per node: the part of a slot for reading that is reserved for requests
+    std::vector<int> homes;                    ///< per partition: the node of its aggregator
+    std::vector<Feed> feeds;                   ///< ascending by node, then by partition; full lists would be long
+    std::vector<std::vector<int>> senders;     ///< per node: the ranks that take turns in sending what it has gathered
+    std::vector<std::uint64_t> slot_bytes;     ///< per node: room for what it sends to one aggregator in one round
+    std::vector<std::uint64_t> request_bytes;  ///< per node: the part of a slot for reading that requests have
     std::uint64_t stray_bytes = 0;     ///< a rank waits if more than this of what fitted into no slot is under way
     std::uint64_t crossing_bytes = 0;  ///< bytes of a step's data that cross nodes, at base 0
     std::uint64_t most_in_bytes = 0;   ///< most bytes into one node
@@ -108,8 +107,7 @@ struct Route {
     machine::Passage passage;      ///< on several nodes: the data that passes the gateways
     NetworkRoute network;
     std::vector<AggregatorPlace> aggregator_places;  ///< per partition: place and tier; empty: memory of the only node
-    std::vector<std::size_t>
-        areas;  ///< per partition: 0 for ordinary memory, otherwise the tier, counted from 1; empty: all 0
+    std::vector<std::size_t> areas;  ///< per partition: 0: ordinary memory; else the tier, from 1; empty: all 0
     std::vector<std::string> notes;  ///< notes about options that were adapted
     core::Status feasible;           ///< or why this direction cannot be carried out
 

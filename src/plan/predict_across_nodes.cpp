@@ -186,8 +186,7 @@ Flow even_flow(Job const& job, int aggregators, bool reading, bool scattered)
     auto const share = each * static_cast<double>(most);
     auto const rounds = std::max(1.0, share / round_of(job, aggregators, reading));
     auto const on_node = static_cast<double>(core::divide_up(aggregators, job.nodes));
-    auto const sources =
-        std::max(1.0, static_cast<double>(job.nodes) / aggregators);  // nodes per aggregator, for neighbouring data
+    auto const sources = std::max(1.0, static_cast<double>(job.nodes) / aggregators);  // of neighbouring data
     auto const senders = std::min<double>(job.nodes - 1, as_double(job.pattern.pieces) / aggregators + 1);
     auto const message_s = rounds * message_seconds(job);
     flow.links_s = scattered ? on_node * (share / link_bandwidth(job) + senders * message_s)

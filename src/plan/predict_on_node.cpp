@@ -19,8 +19,7 @@ constexpr double hand_over_s = 28e-6;   // from the last byte of a round that on
 constexpr double start_read_s = 20e-6;
 constexpr double crowded_start_s = 60e-6;   // additional time per core for each further rank that waits for its turn
 constexpr double gain_by_reserving = 1.35;  // for one writer whose rounds were allocated before
-constexpr std::uint64_t large_unit =
-    64 * core::KiB;  // writes that begin and end on multiples of this use the file's large pages
+constexpr std::uint64_t large_unit = 64 * core::KiB;  // writes on such boundaries use the file's large pages
 
 using core::as_double;
 

@@ -25,8 +25,7 @@ class BackgroundDrainer {
 public:
     struct DrainSettings {
         std::vector<LogPlace> logs;
-        std::vector<LogPlace>
-            beside;  ///< where the logs continue when their tier is full; then everything is left to the flush
+        std::vector<LogPlace> beside;  ///< where the logs continue when their tier is full: left to the flush
         std::int64_t block_bytes = 0;  ///< size of the blocks of the target that are written as a whole
         std::uint64_t rate = 0;        ///< bytes per second; 0: no limit
     };
@@ -83,9 +82,8 @@ private:
     std::condition_variable changed_;
     std::atomic<bool> stop_ = false;
     std::atomic<bool> paused_ = false;
-    bool broken_ = false;  ///< the target returned an error; a flush will report the reason
-    std::atomic<bool> dead_ =
-        false;  ///< out of memory, so requests may have been missed: everything is left to the flush
+    bool broken_ = false;             ///< the target returned an error; a flush will report the reason
+    std::atomic<bool> dead_ = false;  ///< out of memory, so requests may be missing: all is left to the flush
     target::Worker worker_;
 };
 

@@ -94,9 +94,8 @@ private:
     struct Stream {
         Log const* log;
         std::uint32_t rank;
-        LogImage::EntryCursor from = {};  ///< entries before this were not asked for
-        std::uint64_t others_since =
-            0;  ///< if not 0: another rank's stream, whose requests from this epoch on keep older bytes out
+        LogImage::EntryCursor from = {};   ///< entries before this were not asked for
+        std::uint64_t others_since = 0;    ///< if not 0: another rank's, which keeps older bytes out from this epoch on
         std::uint64_t sound = UINT64_MAX;  ///< number of entries that can be relied on
         std::uint64_t gone = 0;            ///< number of entries that were handed over and only keep older bytes out
         std::uint64_t requests = 0;        ///< number of the other requests

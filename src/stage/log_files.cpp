@@ -254,8 +254,7 @@ core::Status read_all(int fd, std::uint64_t offset, std::span<std::byte> bytes)
 Lock::Lock(std::string const& directory)
 {
     if (directory.empty()) return;
-    auto const links =
-        is_job_directory(directory) ? O_NOFOLLOW : 0;  // another user's directory could be locked for ever
+    auto const links = is_job_directory(directory) ? O_NOFOLLOW : 0;  // another user's could stay locked
     directory_ = Descriptor(
         core::uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links); }));
     struct stat found = {};

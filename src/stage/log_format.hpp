@@ -106,8 +106,7 @@ enum class EntryKind : std::uint8_t {
     layout = 3,      ///< loops and a list, in bytes: what views and lists of extents become
 };
 inline constexpr std::uint8_t flag_stored = 1;  ///< the bytes also went to the target at once
-inline constexpr std::uint8_t flag_gone =
-    2;  ///< not a request: everything that the rank logged before it is in the target
+inline constexpr std::uint8_t flag_gone = 2;    ///< not a request: everything before it is in the target
 
 /// The fixed part of an entry; a contiguous request has nothing more.
 struct LogEntry {

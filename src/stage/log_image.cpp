@@ -58,8 +58,7 @@ void LogImage::find_blocks(std::uint64_t begin, std::uint64_t end)
             auto const untouched = rest.first(length).subspan(unnamed ? sizeof block : 0);
             bool const touched = !is_zero(untouched);
             if (touched && rest.size() >= sizeof block && first_of(rest) != first) continue;  // begun just now
-            if (touched && not_begun != 0 &&
-                first_of(meta_.subspan(not_begun)) != 0) {  // begun just now, and this is a part of it
+            if (touched && not_begun != 0 && first_of(meta_.subspan(not_begun)) != 0) {  // begun just now: part of it
                 at = std::exchange(not_begun, 0);
                 continue;
             }

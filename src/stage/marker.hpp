@@ -16,8 +16,7 @@ struct FileFacts {
     std::uint64_t size = 0;
     std::uint64_t born_ns = 0;     ///< since 1970; 0 if the file system does not tell
     std::uint64_t changed_ns = 0;  ///< last change of the contents; since 1970
-    bool remote =
-        false;  ///< other machines serve the file, and their clocks may determine its times; not stored in the marker
+    bool remote = false;           ///< other machines serve it, and their clocks may count; not in the marker
 };
 /// The facts as the file's server knows them now, if it has one.
 core::Result<FileFacts> facts_of(int fd);

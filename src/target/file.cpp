@@ -98,8 +98,7 @@ public:
             (void)::fallocate(fd_, 0, begin, end - begin);
             return false;
         }
-        return ::fallocate(fd_, 0, end - 1, 1) ==
-               0;  // pages beyond the end cannot be mapped; this never shortens the file
+        return ::fallocate(fd_, 0, end - 1, 1) == 0;  // pages beyond the end cannot be mapped; never shortens the file
     }
 
     void populate(std::int64_t begin, std::int64_t end) override
@@ -308,8 +307,7 @@ core::Status sync_directory_of(std::string const& path)
     core::Descriptor const opened(core::uninterrupted(open));
     if (!opened) return core::fail_errno(errno, "opening " + directory);
     int const error = core::uninterrupted([&] { return ::fsync(opened.get()); }) == 0 ? 0 : errno;
-    if (error != 0 && error != EINVAL)
-        return core::fail_errno(error, "fsync of " + directory);  // not all file systems support this
+    if (error != 0 && error != EINVAL) return core::fail_errno(error, "fsync of " + directory);  // not all can
     return {};
 }
 

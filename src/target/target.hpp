@@ -54,7 +54,7 @@ std::uint64_t now_ns();
 
 enum class OpenMode { create, update, read };
 
-/// A file that is accessed with pread and pwrite. Only `Access::create` creates it, and no mode empties it.
+/// A file that is accessed with pread and pwrite. Only `OpenMode::create` creates it, and no mode empties it.
 core::Result<std::unique_ptr<Target>> open_file(std::string const& path, OpenMode access);
 
 /// The greatest size that a file can have, according to its file system and this process's limits.

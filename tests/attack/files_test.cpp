@@ -1,5 +1,5 @@
-// What another user has put, or swaps, where files of ours are made or opened: nothing of somebody else's is touched,
-// nobody waits, and an error is one line, the same on all ranks.
+// Another user puts or swaps things where the library creates or opens files: no file of another user is touched, no
+// rank waits, and an error is one line, the same on all ranks.
 #include <array>
 #include <fstream>
 

@@ -1,4 +1,4 @@
-// What killed jobs leave, and what the next one removes of it: only what nobody can miss.
+// What killed jobs leave behind, and which of it the next job removes: only what nobody needs.
 #include <ctime>
 #include <filesystem>
 #include <fstream>

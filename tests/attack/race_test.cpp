@@ -1,5 +1,5 @@
-// Another user renames, removes and replaces, as fast as a process can, whatever appears in a directory where files of
-// ours are made: calls may fail there, but no file of anybody's is touched or shown.
+// Another user renames, removes and replaces, as fast as a process can, whatever appears in a directory in which the
+// library creates files. Calls may fail there, but no file of any user is touched or disclosed.
 #include <chrono>
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-// Who shares memory with whom. NEIGHBOURS says who should, on 4 ranks: the size of each rank's group, such as 2211;
-// without it, all of them. neighbours_test.sh runs this where every rank has a container of its own.
+// Which ranks share memory. NEIGHBOURS gives the expected result on 4 ranks: the size of each rank's group, such as
+// 2211; without it, all ranks share. neighbours_test.sh runs this with a container for every rank.
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Several hosts, as tapioca-cluster makes them: that they are hosts indeed, and that files written and read across
-// them are right. CLUSTER_SHARED and CLUSTER_HOSTS come from tapioca-cluster, CLUSTER_TEST_MB_S (what is allowed
-// between the first and the last rank) from CMakeLists.txt.
+// Several hosts, as made by tapioca-cluster: checks that they are separate hosts, and that files written and read
+// across them are right. CLUSTER_SHARED and CLUSTER_HOSTS come from tapioca-cluster, CLUSTER_TEST_MB_S (the rate
+// allowed between the first and the last rank) from CMakeLists.txt.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

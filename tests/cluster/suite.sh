@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TAPIOCA beside MPI-IO on clusters in a box, against the bars it has to reach.
+# Compares TAPIOCA with MPI-IO on clusters in a box, and with the minimum rates that it has to reach.
 # shellcheck disable=SC1090,SC1091,SC2154
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

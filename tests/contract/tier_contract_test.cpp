@@ -1,4 +1,4 @@
-// What every tier promises: all kinds that the table has, each at the place that it names for trying it out.
+// What every tier must do: tests all kinds in the table, each at the place that it names for trying it out.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>

@@ -1,7 +1,7 @@
-// crash_check SEED RANKS TARGET BEFORE DIRECTORY: whether the file is what the calls that returned have written, with
-// what it was BEFORE under it. Where a later call had begun and not returned, its bytes may be there or not. If the
-// machine stopped, the same holds for all that docs/stage.md does not promise to survive that.
-// Prints the number of bytes that it compared.
+// crash_check SEED RANKS TARGET BEFORE DIRECTORY: checks that the file is what the calls that returned have written,
+// over its contents BEFORE. If a later call had begun and not returned, its bytes may be there or not. If the machine
+// stopped, the same holds for everything that docs/stage.md does not promise to survive. Prints the number of bytes
+// compared.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

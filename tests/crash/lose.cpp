@@ -1,7 +1,7 @@
-// crash_lose SEED KEPT TARGET BEFORE PATH...: what a machine that stops does to files below each PATH. Of every page
-// that differs from what was kept at the file's last fsync (see forget.c), the old or the new one is left, at random;
-// of a file that was never synced nothing but zeros or the new. TARGET began as BEFORE. Prints how many bytes were
-// lost.
+// crash_lose SEED KEPT TARGET BEFORE PATH...: does to the files below each PATH what a machine that stops does. For
+// every page that differs from the copy kept at the file's last fsync (see forget.c), the old or the new one is kept,
+// at random; a file that was never synced keeps only zeros or new pages. TARGET began as BEFORE. Prints how many bytes
+// were lost.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

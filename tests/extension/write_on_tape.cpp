@@ -1,5 +1,5 @@
 // write_on_tape DIRECTORY: a step of a job whose settings name the tape in DIRECTORY, for the buffers or for the log.
-// The bytes must come from there and end up in the file. It is linked with the parts of the library, and one row more.
+// The bytes must go through it and end up in the file. Linked with the parts of the library and one additional row.
 #include <mpi.h>
 
 #include <cstdio>

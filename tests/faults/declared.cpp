@@ -1,4 +1,4 @@
-// The sweep over the declared interface: every way in which data goes to the file, and the stage.
+// The sweep over the declared interface: every way in which data can go to the file, and the stage.
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The sweep over a program that knows MPI only, with the drop-in library preloaded: as it is, and staged.
+// The sweep over a program that uses only MPI, with the drop-in library preloaded: unstaged and staged.
 #include <mpi.h>
 
 #include <cstdlib>

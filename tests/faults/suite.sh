@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every fault at every call of every rank, on Open MPI and MPICH, and what came of it: a table, also in docs/results/faults.md.
+# Tries every fault at every call of every rank, on Open MPI and MPICH, and writes a table of the results, also into docs/results/faults.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tools/setup.sh

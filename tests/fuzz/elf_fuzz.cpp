@@ -1,4 +1,4 @@
-// The ELF reader: never looks outside of the bytes, and what it says of them is said in one line.
+// The ELF reader never looks outside of the bytes, and describes them in one line.
 #include <cstring>
 #include <vector>
 

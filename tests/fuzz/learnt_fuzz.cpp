@@ -1,5 +1,5 @@
-// What earlier jobs have learnt: whatever is in the file, it is understood line by line or refused in one line; and
-// what was written is read the same.
+// What earlier jobs have learnt: any file is either understood line by line or refused in one line, and what was
+// written is read back unchanged.
 #include "fuzz/fuzz.hpp"
 #include "machine/learnt.hpp"
 

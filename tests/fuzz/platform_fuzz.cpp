@@ -1,5 +1,5 @@
-// Platform files: whatever the text, there is an answer, a refusal is one line that names its place, and a machine as
-// text is the same machine.
+// Platform files: any text gets an answer, a refusal is one line that names the place, and a machine written as text is
+// read back as the same machine.
 #include "fuzz/fuzz.hpp"
 #include "machine/machine.hpp"
 

@@ -1,4 +1,4 @@
-// Logs as files: what a recovery writes and what a reader tells is what the log says, entry by entry.
+// Logs as files: a recovery writes, and a reader returns, what the log says, entry by entry.
 #include <cstring>
 #include <map>
 #include <optional>

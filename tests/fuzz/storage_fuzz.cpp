@@ -1,4 +1,4 @@
-// What file systems say of themselves: Lustre's layouts, CephFS's, the kernel's list of mounts.
+// What file systems report about themselves: layouts of Lustre and CephFS, the kernel's list of mounts.
 #include "fuzz/fuzz.hpp"
 #include "machine/storage.hpp"
 #include "machine/stripes.hpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The fuzzers' long run: all of them at once, or in turns where there are fewer cores, then a table.
+# The fuzzers' long run: all of them at once, or in turn if there are fewer cores, then a table.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ -d "$here/bin" ]; then me=$0; else me="tests/run fuzz"; fi # packed for another machine, or not

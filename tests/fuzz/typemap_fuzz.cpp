@@ -1,4 +1,4 @@
-// Datatypes as typemaps: any nest of blocks, loops, lists and sequences, against the list of all its bytes.
+// Datatypes as typemaps: any nesting of blocks, loops, lists and sequences, compared with the list of all its bytes.
 #include <vector>
 
 #include "fuzz/fuzz.hpp"

@@ -1,4 +1,4 @@
-// The messages between nodes: runs and entries come out as they went in; bytes that are none do no harm.
+// The messages between nodes: runs and entries are decoded as they were encoded, and invalid bytes do no harm.
 #include <vector>
 
 #include "engine/wire.hpp"

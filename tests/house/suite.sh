@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lists of what has grown too long, was written twice, or has a name that means two things: all must be empty. Part of ./test.
+# Lists what is too long, is written twice, or has a name with two meanings; all lists must be empty. Part of ./test.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 cd "$here/../.."

@@ -1,4 +1,4 @@
-// Each block is a mistake that must not compile, and a line like it that must. misuse.sh takes them one by one.
+// Each block contains a mistake that must not compile, and a similar line that must. misuse.sh tests them one by one.
 #include <tapioca/stage.hpp>
 #include <tapioca/tapioca.hpp>
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Do the walls between the parts of src/ hold? Tries includes with the directories that each part's sources really have,
+# Checks the boundaries between the parts of src/: tries includes with the directories that each part's sources really have,
 # and compares the parts with the table in docs/design.md.
 # usage: layers_test.sh SOURCE PARTS COMPILER    PARTS: a line "name:what it uses:include directories" for each part
 set -u

@@ -1,7 +1,6 @@
-// lost missing CALL: the last rank never comes to that call.
-// LOST_THREADS: with MPI_THREAD_MULTIPLE.
-// lost WAY SEED: ranks open, declare, write and close files until one of them is lost, as loss.hpp says; with the way
-// none their host may be lost.
+// lost missing CALL: the last rank never makes that call. LOST_THREADS: with MPI_THREAD_MULTIPLE. lost WAY SEED: ranks
+// open, declare, write and close files until one of them is lost, as described in loss.hpp; with the way `none`, their
+// host may be lost.
 #include <mpi.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What can go wrong in the C face: a code and one line, the same on every rank, and nobody is left waiting.
+// Errors in the C interface: a code and one line, the same on every rank, and no rank is left waiting.
 #include "mpi/c_test.hpp"
 
 namespace tapioca::test {

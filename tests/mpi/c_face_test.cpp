@@ -1,4 +1,4 @@
-// The C face: everything moves what it says, in both styles.
+// The C interface: all calls move the right data, in both styles.
 #include <algorithm>
 #include <numeric>
 

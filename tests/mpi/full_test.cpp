@@ -1,4 +1,4 @@
-// Real limits: a full file system, a file-size limit, shared memory that is not there.
+// Real limits: a full file system, a file-size limit, missing shared memory.
 #include <cerrno>
 #include <csignal>
 

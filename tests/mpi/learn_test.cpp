@@ -1,4 +1,4 @@
-// Steps that run again and try other ways: the bytes are the same, whichever way they went.
+// Repeated steps that try other ways: the bytes are the same, whichever way they went.
 #include <filesystem>
 #include <fstream>
 #include <numeric>

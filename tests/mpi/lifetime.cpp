@@ -1,5 +1,5 @@
-// Files that live before, after and beside MPI, and ranks that die or never come: one scenario per run, named on
-// the command line. Without GoogleTest, since MPI comes and goes.
+// Files that exist before, after and during MPI, and ranks that die or never arrive: one scenario per run, named on the
+// command line. It does not use GoogleTest, because MPI is initialised and finalised in between.
 #include <mpi.h>
 
 #include <csignal>

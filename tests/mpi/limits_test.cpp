@@ -1,4 +1,4 @@
-// Descriptors that run out, and many files at once: an error on all ranks or nothing, and nothing left behind.
+// Descriptors that run out, and many files at once: either an error on all ranks or none, and nothing is left behind.
 #include <dirent.h>
 #include <algorithm>
 #include <filesystem>

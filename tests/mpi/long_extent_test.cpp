@@ -1,5 +1,5 @@
-// One extent of more than 4 GiB, written and read. Its data is a period of 67 MiB mapped over and over, since
-// fresh memory costs a virtual machine seconds per GiB.
+// One extent of more than 4 GiB, written and read. Its data is a period of 67 MiB, mapped repeatedly, since fresh
+// memory costs a virtual machine seconds per GiB.
 #include <chrono>
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Several nodes, as pairs of ranks pretend: how many messages cross, and that what is rare is right: large pieces,
-// slots that overflow, bad input, a full disk at another node's aggregator, far gaps, ranks in another order.
+// Several nodes, which pairs of ranks pretend to be: how many messages cross, and rare cases: large pieces, slots that
+// overflow, bad input, a full disk at another node's aggregator, distant gaps, ranks in another order.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Files that cannot be opened, settings that cannot be, and ranks that disagree.
+// Files that cannot be opened, impossible settings, and ranks that disagree.
 #include <cstdlib>
 #include <filesystem>
 

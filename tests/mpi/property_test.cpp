@@ -1,5 +1,5 @@
-// Random patterns in random configurations: the file is what plain writes of the same data make of it, and
-// reading it in another configuration gives the same bytes back.
+// Random patterns in random configurations: the file equals the result of plain writes of the same data, and reading it
+// in another configuration returns the same bytes.
 #include <cstdio>
 #include <cstdlib>
 

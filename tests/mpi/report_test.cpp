@@ -1,4 +1,4 @@
-// What a run tells about itself: plans in words and as JSON, reports, sizes; and the settings that shape it.
+// What a run reports about itself: plans in words and as JSON, reports, sizes; and the settings that affect it.
 #include <cstdlib>
 #include <fstream>
 

@@ -1,5 +1,5 @@
-// Staged files when something is in the way: places that are missing, full, locked or planted; writes that fail; and
-// what overlapping writes come to, which other logs got wrong.
+// Staged files with obstacles: places that are missing, full, locked or planted; writes that fail; and the results of
+// overlapping writes, which other logs got wrong.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

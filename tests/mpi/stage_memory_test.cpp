@@ -1,4 +1,4 @@
-// What a million requests in a log cost: bytes on the tier for each, and memory while they are flushed.
+// The cost of a million requests in a log: bytes on the tier for each, and memory while they are flushed.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

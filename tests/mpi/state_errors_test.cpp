@@ -1,4 +1,5 @@
-// Calls at the wrong time and declarations that cannot be: the same error everywhere, and life goes on.
+// Calls at the wrong time and impossible declarations: the same error on all ranks, and the library still works
+// afterwards.
 #include <functional>
 #include <optional>
 

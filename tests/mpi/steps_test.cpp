@@ -1,4 +1,4 @@
-// Steps, one after the other: new buffers, other places, other files, in the background, and without MPI.
+// Sequences of steps: new buffers, other places, other files, in the background, and without MPI.
 #include <array>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Buffers on every tier: the same file, whatever holds them; the tier that the model elects; and tiers that fail.
+// Buffers on every tier: the file is the same wherever they are; the tier that the model elects; and tiers that fail.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Which file is it? Paths that lead elsewhere on some rank, at open or later: the bytes are where they belong, or all
-// ranks get the same error.
+// Paths that lead some rank to another file, at open or later: the bytes are where they belong, or all ranks get the
+// same error.
 #include <array>
 #include <filesystem>
 

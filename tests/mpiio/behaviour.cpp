@@ -1,4 +1,4 @@
-// Programs that do with MPI-IO what programs do, well or badly: behaviour SCENARIO... runs them in one job.
+// Programs that use MPI-IO in typical ways, rightly or wrongly: behaviour SCENARIO... runs them in one job.
 //
 // Each scenario checks what MPI promises, and prints from rank 0 what it saw; the output must be the same with and
 // without the drop-in library.

@@ -1,5 +1,5 @@
 // Random programs that conform to the standard, run through the drop-in library in all its settings: every byte read,
-// every size and the files afterwards must be what the standard says. See --help.
+// every size and the files afterwards must be what the standard requires. See --help.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Makes the accesses of data of a program; see conforming_maker.hpp.
+// Makes the data accesses of a program; see conforming_maker.hpp.
 #include <algorithm>
 #include <limits>
 

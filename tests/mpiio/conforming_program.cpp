@@ -1,5 +1,5 @@
-// Makes programs: handles, and the order of accesses. Accesses of data are in conforming_access.cpp, calls that change
-// or ask for the state of a file or a handle in conforming_state.cpp.
+// Makes programs: handles, and the order of accesses. Data accesses are in conforming_access.cpp, calls that change or
+// query the state of a file or a handle in conforming_state.cpp.
 #include <algorithm>
 
 #include "conforming_maker.hpp"

@@ -1,4 +1,4 @@
-// Makes the calls of a program that change or ask for the state of a file or a handle; see conforming_maker.hpp.
+// Makes the calls of a program that change or query the state of a file or a handle; see conforming_maker.hpp.
 #include <algorithm>
 
 #include "conforming_maker.hpp"

@@ -1,4 +1,4 @@
-// Datatypes: random nests of all constructors, against what MPI packs.
+// Datatypes: random nestings of all constructors, compared with what MPI packs.
 #include "mpiio/datatype.hpp"
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The differential fuzzer of the drop-in library: the same random MPI-IO calls on a file that the library leaves to
-// MPI and on one that it serves, and a model of the standard that says which of the two is right where they differ.
+// The differential fuzzer of the drop-in library: makes the same random MPI-IO calls on a file that the library leaves
+// to MPI and on one that it serves. If they differ, a model of the standard decides which is right.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Makes accesses, and says what must come of them; see fuzz_generator.hpp.
+// Makes accesses and their required results; see fuzz_generator.hpp.
 #include <algorithm>
 #include <limits>
 #include <numeric>

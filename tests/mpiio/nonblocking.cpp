@@ -1,6 +1,6 @@
 // Programs with nonblocking, split and ordered collective accesses: nonblocking SCENARIO... runs them in one job. Each
-// checks what MPI promises, whichever library does it; what only the drop-in library does is asked for with
-// BEHAVIOUR_STRICT in the environment.
+// checks what MPI promises, whichever library serves it; with BEHAVIOUR_STRICT in the environment, also what only the
+// drop-in library does.
 #include <mpi.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What is promised of staged files, beyond what the fuzzer looks at: staged SCENARIO... runs them in one job, with the
+// The promises about staged files that the fuzzer does not check: staged SCENARIO... runs them in one job, with the
 // drop-in library and TAPIOCA_STAGE.
 #include <mpi.h>
 

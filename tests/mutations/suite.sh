@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes out, one at a time, the code that keeps a promise, and sees whether the test that must notice does.
+# Removes the code behind each promise, one at a time, and checks that a test notices.
 # shellcheck disable=SC2317
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Was the right way chosen? Every way of a covering sample of workloads, on one node, and the regret of each cell.
+# Measures whether the right way was chosen: every way of a covering sample of workloads, on one node, and the regret of each cell.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 

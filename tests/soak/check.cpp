@@ -1,6 +1,6 @@
-// soak_check SEED RANKS INTERFACE PLACE TROUBLE DIRECTORY: whether the files of a soak job are what its calls have
-// written. Where a call failed or did not return, its bytes may be there or not. Prints how many
-// files had been opened and how many bytes it compared.
+// soak_check SEED RANKS INTERFACE PLACE TROUBLE DIRECTORY: checks that the files of a soak job are what its calls have
+// written. If a call failed or did not return, its bytes may be there or not. Prints how many files had been opened and
+// how many bytes were compared.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// soak_declared SEED PLACE TROUBLE DIRECTORY STAGE TIER: one job of the soak through the declared interface, as
-// script.hpp says. Every byte that is read is compared; soak_check compares the files.
+// soak_declared SEED PLACE TROUBLE DIRECTORY STAGE TIER: one job of the soak with the declared interface, as described
+// in script.hpp. Every byte that is read is compared; soak_check compares the files.
 #include <mpi.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// soak_mpiio SEED PLACE TROUBLE DIRECTORY STAGE TIER: the same as soak_declared in a program that knows MPI only, for
+// soak_mpiio SEED PLACE TROUBLE DIRECTORY STAGE TIER: the same as soak_declared in a program that uses only MPI, for
 // the drop-in library. A variable is a file view and a collective call.
 #include <mpi.h>
 

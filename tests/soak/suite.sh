@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Random jobs for as long as one likes, on Open MPI and MPICH, and an account of them.
+# Runs random jobs for a given time, on Open MPI and MPICH, and prints a summary.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 for option in "$@"; do

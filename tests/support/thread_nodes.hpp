@@ -97,8 +97,7 @@ public:
     {
         std::vector<Done> done;
         {
-            std::lock_guard const lock(
-                world_.mutex);  // of all ranks: a message that arrives meanwhile goes to the earliest matching receive
+            std::lock_guard const lock(world_.mutex);  // of all: a new message goes to the earliest matching receive
             for (auto at = receives_.begin(); at != receives_.end();) {
                 bool const came = match(*at);
                 if (came) done.push_back(std::move(at->done));

@@ -1,5 +1,5 @@
-// The documents list what the tables of settings, verbs and workloads have, and lead to each other: each complaint is
-// one line.
+// Checks that the documents list what the tables of settings, verbs and workloads have, and link to each other. Each
+// complaint is one line.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

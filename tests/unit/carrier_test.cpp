@@ -1,5 +1,5 @@
-// What is one class each: another target than a file, and nodes that are crossed without MPI. Messages between threads
-// show every access of filler, drainer, taker, loader and carrier to ThreadSanitizer.
+// Extensions that take one class each: a target other than a file, and communication between nodes without MPI.
+// Messages between threads show every access of filler, drainer, taker, loader and carrier to ThreadSanitizer.
 #include <cstring>
 #include <mutex>
 

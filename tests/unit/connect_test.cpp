@@ -1,4 +1,4 @@
-// Connecting nodes: where aggregators go, who feeds them and who sends, and what that costs.
+// Connecting nodes: where aggregators are placed, which nodes feed them and which ranks send, and the cost.
 #include <algorithm>
 #include <numeric>
 #include <random>

@@ -1,4 +1,4 @@
-// Documents list what the tables have, in their words.
+// Checks that the documents list what the tables have, with the same texts.
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-// The election: close to the best there is, fair, and the same however the bids are collected.
+// The election: close to the optimum, fair, and independent of how the bids are collected.
 #include "plan/election.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The ELF reader: what it sees in this very program, and that no damaged file makes it look outside of the bytes.
+// The ELF reader: what it finds in this program itself, and that no damaged file makes it look outside of the bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Exchange with threads as ranks: agreeing on errors, learning a step's direction, and losing patience.
+// Exchange with threads as ranks: agreement on errors, the direction of a step, and time-outs.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Which file it is: what numbers prove on one kernel and on several, and what a probe finds out.
+// File identity: what numbers prove on one kernel and on several, and what a probe finds out.
 #include <cstddef>
 #include <cstring>
 #include <filesystem>

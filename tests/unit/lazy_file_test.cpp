@@ -1,4 +1,4 @@
-// The file as one rank reaches it: opened when it is needed, again after it was closed, and never another one.
+// The file as one rank accesses it: opened when it is needed, opened again after it was closed, and never another file.
 #include <filesystem>
 #include <fstream>
 

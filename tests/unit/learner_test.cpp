@@ -1,4 +1,4 @@
-// Learner: what a step that runs again tries, keeps and gives up, told in seconds.
+// Learner: what a repeated step tries, keeps and gives up, given the times.
 #include "plan/learner.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-// What the logs of a node's ranks come to: whose bytes win, what was handed over, and how much is read for it.
+// The result of the logs of a node's ranks: whose bytes win, what was handed over, and how much is read for it.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

@@ -1,4 +1,4 @@
-// The log's entries: what is written is read, and what nobody writes is refused.
+// The log's entries: what is written is read back, and invalid entries are refused.
 #include <cstring>
 #include <functional>
 #include <random>

@@ -1,4 +1,4 @@
-// Platform files: what they say, what is refused and how.
+// Platform files: what they mean, what is refused and how.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-// A small log, cut off at every byte and with every bit flipped: either that is noticed, or nothing has changed.
+// A small log, cut off at every byte and with every bit flipped: either this is noticed, or it makes no difference.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>

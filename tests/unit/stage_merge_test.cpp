@@ -1,4 +1,5 @@
-// Merging: every byte from the latest request that wrote it, against a model that writes them one after the other.
+// Merging: every byte comes from the latest request that wrote it, compared with a model that writes them one after the
+// other.
 #include <algorithm>
 #include <numeric>
 #include <random>

@@ -1,4 +1,5 @@
-// Tiers: what a wish means, what is found on described machines, what is free, and what full or missing places answer.
+// Tiers: what a requested name means, what is found on described machines, what is free, and the errors of full or
+// missing places.
 #include "machine/tier/tier.hpp"
 
 #include <cstdio>

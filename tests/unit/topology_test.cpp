@@ -1,4 +1,5 @@
-// Topologies against breadth-first search over graphs that are drawn here from the same words, link by link.
+// Topologies compared with breadth-first search over graphs that are built here, link by link, from the same
+// description.
 #include "machine/topology/topology.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Wire: runs come out as they went in, and take few bytes.
+// Wire: runs are decoded as they were encoded, and take few bytes.
 #include "engine/wire.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Workloads: what their ranks move covers the file, each byte once, and is the same for benchmark and plan.
+// Workloads: the data of all ranks covers the file, each byte once, and is the same for benchmark and plan.
 #include "workloads/workload.hpp"
 
 #include <algorithm>

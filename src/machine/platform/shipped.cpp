@@ -29,8 +29,7 @@ fs::path shipped_directory()
     std::error_code ignored;
     fs::path object;
     if (dladdr(&here, &info) != 0 && info.dli_fname != nullptr) object = fs::canonical(info.dli_fname, ignored);
-    if (object.empty())
-        object = fs::read_symlink("/proc/self/exe", ignored);  // the program was started by a name without a path
+    if (object.empty()) object = fs::read_symlink("/proc/self/exe", ignored);  // started without a path
     auto directory = object.parent_path();
     for (int up = 0; up < 2; ++up) {
         directory = directory.parent_path();

@@ -64,8 +64,7 @@ std::string gateways_text(Machine const& machine)
 std::string tier_text(TierTraits const& tier)
 {
     auto text = fmt::format("\n[[tier]]\nname = {}\nkind = {}\n", text_value(tier.name), text_value(tier.kind));
-    if (!tier.place.empty() ||
-        tier.name.find(':') != std::string::npos)  // otherwise the name would be taken as the part after the colon
+    if (!tier.place.empty() || tier.name.find(':') != std::string::npos)  // else the part after the colon counts
         text += fmt::format("place = {}\n", text_value(tier.place));
     if (tier.latency_s.value > 0) text += fmt::format("latency = {}\n", latency_value(tier.latency_s.value));
     if (tier.write_bandwidth.value > 0)

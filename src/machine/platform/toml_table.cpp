@@ -95,8 +95,7 @@ std::optional<std::uint64_t> TomlTable::bytes(std::string_view key) const
     if (auto const* const number = node->as_integer(); number != nullptr && number->get() > 0)
         value = static_cast<std::uint64_t>(number->get());
     if (auto const* const string = node->as_string()) value = core::parse_bytes(string->get());
-    if (!value || *value == 0 ||
-        *value > std::uint64_t{1} << 62)  // tiers store it as a double, which is not rounded to a larger value
+    if (!value || *value == 0 || *value > std::uint64_t{1} << 62)  // exact as a double, as tiers store it
         refuse(key, "must be a positive number of bytes such as 16777216 or \"16MiB\"");
     return value;
 }

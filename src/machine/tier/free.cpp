@@ -114,8 +114,7 @@ std::optional<std::uint64_t> node_free_bytes(unsigned node, std::string const& r
 std::uint64_t directory_free_bytes(std::string const& directory)
 {
     struct statvfs info = {};
-    if (::statvfs(directory.c_str(), &info) != 0)
-        return std::uint64_t{1} << 62;  // unknown; allocation will fail if there is not enough
+    if (::statvfs(directory.c_str(), &info) != 0) return std::uint64_t{1} << 62;  // unknown: allocation will tell
     return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 

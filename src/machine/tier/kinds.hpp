@@ -13,13 +13,12 @@ namespace tapioca::machine {
 /// A kind of tier: everything that is specific to it.
 struct TierKind {
     std::string_view name;
-    std::string_view help;               ///< text for users, as in docs/platforms.md
-    std::string_view place = {};         ///< what follows the colon, for messages; empty: nothing
-    std::string_view place_prefix = {};  ///< text before a place that is shown to users
-    std::span<std::string_view const> described_as =
-        {};  ///< names that mean this kind in platform files, in addition to its own
-    std::span<std::string_view const> found_as = {};  ///< names under which find_tiers() returns tiers of this kind
-    bool ordinary = false;                            ///< memory that every node has; exactly one kind
+    std::string_view help;                                ///< text for users, as in docs/platforms.md
+    std::string_view place = {};                          ///< what follows the colon, for messages; empty: nothing
+    std::string_view place_prefix = {};                   ///< text before a place that is shown to users
+    std::span<std::string_view const> described_as = {};  ///< further names of this kind in platform files
+    std::span<std::string_view const> found_as = {};      ///< names under which find_tiers() returns tiers of this kind
+    bool ordinary = false;                                ///< memory that every node has; exactly one kind
     bool device = false;  ///< its bytes take no memory of the node, and are stored only after a flush
     Persistency persistency = Persistency::none;
     // Figures for one copy by one process, unless better ones are known.

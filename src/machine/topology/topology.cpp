@@ -47,8 +47,7 @@ double Topology::shared_seconds(std::span<Delivery const> deliveries) const
     double most_s = 0;
     for (std::size_t level = 0; level < levels_.size(); ++level) {
         if (levels_[level].links == 0) continue;
-        std::map<int, std::array<double, 2>>
-            passing;  // out of and into each switch: links carry data both ways at once
+        std::map<int, std::array<double, 2>> passing;  // out of and into each switch: links carry both at once
         for (auto const& [from, to, bytes] : deliveries) {
             auto const out = switch_below(level, from);
             auto const in = switch_below(level, to);

@@ -20,10 +20,9 @@ using Scorer = std::function<double(int node, Cost const& cost)>;
 /// Pure functions, so that every rank computes the same scores.
 struct Strategy {
     std::string_view minimises;  ///< text for users, as in docs/model.md
-    std::string_view
-        further;    ///< text for users, as in docs/model.md: when a node gets a second, third, ... aggregator
-    bool baseline;  ///< what other libraries do; comparisons begin with it
-    bool by_cost;   ///< the score is the cost
+    std::string_view further;    ///< as in docs/model.md: when a node gets a second, third, ... aggregator
+    bool baseline;               ///< what other libraries do; comparisons begin with it
+    bool by_cost;                ///< the score is the cost
     Scorer (*scorer)(Election const& election, std::size_t partition);
     /// The factor on the score of a node's `number`-th aggregator, counted from 0.
     double (*surcharge)(std::size_t number);
