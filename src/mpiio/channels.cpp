@@ -24,7 +24,7 @@ std::shared_ptr<Channels> kept_with(MPI_Comm comm)
 }
 
 /// Returns null if the channel would be of no use. Collective over `comm`.
-std::shared_ptr<Channel> make_aside(MPI_Comm comm)
+std::shared_ptr<Channel> make_for_nonblocking(MPI_Comm comm)
 {
     auto const settings = environment();
     if (!settings) return nullptr;
@@ -49,21 +49,22 @@ std::shared_ptr<Channels> Channels::of(MPI_Comm comm)
 
     // With one thread, communicators of the same ranks may share their channels, and communicators that are never freed
     // keep theirs.
-    enum : unsigned { threads = 1, no_asides = 2 };
-    auto const mine = (comm::threads_may_call() ? threads : 0U) | (may_begin_accesses() ? 0U : no_asides);
+    enum : unsigned { threads = 1, no_nonblocking = 2 };
+    auto const mine = (comm::threads_may_call() ? threads : 0U) | (may_begin_accesses() ? 0U : no_nonblocking);
     auto const all = comm::unite(comm, mine, opening);
     bool const one_each = (all & threads) != 0;
     auto const permanent = one_each ? MPI_COMM_NULL : comm::permanent(comm);
     auto channels = permanent == MPI_COMM_NULL ? nullptr : kept_with(permanent);
     if (!channels) {
-        channels.reset(new Channels(comm, one_each, (all & no_asides) != 0));
+        channels.reset(new Channels(comm, one_each, (all & no_nonblocking) != 0));
         if (permanent != MPI_COMM_NULL && permanent != comm) comm::attach(permanent, key(), channels);
     }
     comm::attach(comm, key(), channels);
     return channels;
 }
 
-Channels::Channels(MPI_Comm comm, bool one_each, bool no_asides) : one_each_(one_each), no_asides_(no_asides)
+Channels::Channels(MPI_Comm comm, bool one_each, bool no_nonblocking)
+    : one_each_(one_each), no_nonblocking_(no_nonblocking)
 {
     if (!one_each_) ranks_.emplace(comm, opening);
 }
@@ -91,21 +92,22 @@ std::shared_ptr<Channel> Channels::take(MPI_Comm comm)
     return channel;
 }
 
-std::shared_ptr<Channel> Channels::take_aside(MPI_Comm comm, bool refused)
+std::shared_ptr<Channel> Channels::take_for_nonblocking(MPI_Comm comm, bool refused)
 {
-    if (no_asides_ || comm::size_of(comm) == 1) return nullptr;
+    if (no_nonblocking_ || comm::size_of(comm) == 1) return nullptr;
     // A channel is free when no rank has a file on it any more, nor requests of such a file.
-    constexpr unsigned nobody = 1U << most_asides;
+    constexpr unsigned nobody = 1U << most_for_nonblocking;
     unsigned taken = refused ? nobody : 0;
-    for (std::size_t i = 0; i < most_asides; ++i)
-        if (asides_[i] && (asides_[i].use_count() > 1 || asides_[i]->session->agreement().abandoned()))
+    for (std::size_t i = 0; i < most_for_nonblocking; ++i)
+        if (for_nonblocking_[i] &&
+            (for_nonblocking_[i].use_count() > 1 || for_nonblocking_[i]->session->agreement().abandoned()))
             taken |= 1U << i;
     taken = comm::unite(comm, taken, opening);
     auto const free = static_cast<std::size_t>(std::countr_one(taken));
-    if ((taken & nobody) != 0 || free >= most_asides) return nullptr;
-    if (!asides_[free]) asides_[free] = make_aside(comm);
-    no_asides_ = !asides_[free];
-    return asides_[free];
+    if ((taken & nobody) != 0 || free >= most_for_nonblocking) return nullptr;
+    if (!for_nonblocking_[free]) for_nonblocking_[free] = make_for_nonblocking(comm);
+    no_nonblocking_ = !for_nonblocking_[free];
+    return for_nonblocking_[free];
 }
 
 void Channels::connect(Channel& channel) const

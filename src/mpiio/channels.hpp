@@ -79,7 +79,7 @@ public:
     /// communicator and a session, and the machine is known. Null if the program does not need it, if the ranks are on
     /// several nodes, if there is only one rank, or if too many channels are taken. Collective over `comm`: one small
     /// reduction, unless it is known that there is none.
-    [[nodiscard]] std::shared_ptr<Channel> take_aside(MPI_Comm comm, bool refused);
+    [[nodiscard]] std::shared_ptr<Channel> take_for_nonblocking(MPI_Comm comm, bool refused);
     /// Gives the channel its communicator. Collective over the ranks.
     void connect(Channel& channel) const;
 
@@ -87,7 +87,7 @@ public:
     void keep(std::shared_ptr<comm::Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
 
 private:
-    Channels(MPI_Comm comm, bool one_each, bool no_asides);
+    Channels(MPI_Comm comm, bool one_each, bool no_nonblocking);
 
     static constexpr std::size_t most = 16;
 
@@ -96,9 +96,9 @@ private:
     std::mutex mutex_;
     std::optional<comm::Ranks> ranks_;  ///< set if the channel gets its communicator later
     std::array<std::shared_ptr<Channel>, most> channels_;
-    static constexpr std::size_t most_asides = 8;
-    bool no_asides_;
-    std::array<std::shared_ptr<Channel>, most_asides> asides_;
+    static constexpr std::size_t most_for_nonblocking = 8;
+    bool no_nonblocking_;
+    std::array<std::shared_ptr<Channel>, most_for_nonblocking> for_nonblocking_;
 };
 
 }  // namespace tapioca::mpiio

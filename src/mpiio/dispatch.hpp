@@ -106,7 +106,7 @@ int nonblocking(MPI_File file, DataAccess const& request, MPI_Request* handle, P
     }
     bool const staged = known->takes_writes();
     if (!staged && !known->opened().alone()) {
-        known->calls().passed(request.call, known->why_not_aside());
+        known->calls().passed(request.call, known->why_not_nonblocking());
         return pass_on_with(file, *known, request.direction, known->hand_over(request.direction), pass_on);
     }
     bool const logged = staged && request.direction == Direction::write;

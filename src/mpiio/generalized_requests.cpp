@@ -74,7 +74,7 @@ int go_on_with_pending(void* /*state*/, int /*complete*/)
 int tell(PendingAccess const& pending)
 {
     auto const& outcome = pending.outcome;
-    auto const its = pending.aside.lock();  // null if the file is closed
+    auto const its = pending.accesses.lock();  // null if the file is closed
     return outcome.told || !its ? outcome.error : raise(its->handle(), outcome.error);
 }
 

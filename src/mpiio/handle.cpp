@@ -35,8 +35,8 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     channels_->keep(watchdog_);
     program_.channel = channels_->take(comm);
     bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage);
-    if (auto channel = channels_->take_aside(comm, refuse)) {
-        aside_ = std::make_shared<NonblockingAccesses>(program_, hints_, std::move(channel));
+    if (auto channel = channels_->take_for_nonblocking(comm, refuse)) {
+        nonblocking_ = std::make_shared<NonblockingAccesses>(program_, hints_, std::move(channel));
         await_finalize();
     }
 }
@@ -183,19 +183,19 @@ std::shared_ptr<PendingAccess> Handle::begin(DataAccess const& request, MPI_Requ
 {
     bool const wrong_way =
         request.direction == Direction::write ? opened().read_only() : (opened().amode & MPI_MODE_WRONLY) != 0;
-    if (!aside_ || has_log() || program_.atomic || !program_.off.empty() || wrong_way) return nullptr;
+    if (!nonblocking_ || has_log() || program_.atomic || !program_.off.empty() || wrong_way) return nullptr;
     Within const within;
-    return aside_->begin(request, hand_over(request.direction), handle);
+    return nonblocking_->begin(request, hand_over(request.direction), handle);
 }
 
 void Handle::finish_pending()
 {
-    if (aside_) aside_->finish_all();
+    if (nonblocking_) nonblocking_->finish_all();
 }
 
 void Handle::abandon_pending()
 {
-    if (aside_) aside_->abandon();
+    if (nonblocking_) nonblocking_->abandon();
 }
 
 int Handle::flush(bool durable)
@@ -219,7 +219,7 @@ int Handle::settle()
 void Handle::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
     program_.view.set(displacement, etype, filetype, representation);
-    if (aside_) aside_->set_view();
+    if (nonblocking_) nonblocking_->set_view();
 }
 
 void Handle::set_info(MPI_Info info)
@@ -235,17 +235,17 @@ void Handle::add_hints(MPI_Info info) const
 }
 
 /// Adds what the engine did beside the program to the file's account. Collective.
-void Handle::close_aside()
+void Handle::close_nonblocking()
 {
-    if (!aside_ || !aside_->is_open()) return;
-    auto& beside = aside_->file();
+    if (!nonblocking_ || !nonblocking_->is_open()) return;
+    auto& beside = nonblocking_->file();
     if (steps_.is_open()) {
         steps_.file().account.add(beside.account);
         beside.settings.options.report.reset();
     } else {
         add_calls(beside, calls());
     }
-    auto const error = aside_->close();
+    auto const error = nonblocking_->close();
     if (error && late_ == MPI_SUCCESS) late_ = class_of(*error);
 }
 
@@ -256,8 +256,8 @@ int Handle::close()
     Within const within;
     watch("close");
     finish_pending();
-    bool const reported = steps_.is_open() || (aside_ && aside_->is_open());
-    close_aside();
+    bool const reported = steps_.is_open() || (nonblocking_ && nonblocking_->is_open());
+    close_nonblocking();
     // Data that was written through this handle is in the file and also in another handle's log. A flush of that log
     // would write it again, over what others write to the file from now on.
     if (!has_log() && !opened().read_only())

@@ -39,7 +39,7 @@ public:
     /// on all ranks. Local. See NonblockingAccesses::begin().
     std::shared_ptr<PendingAccess> begin(DataAccess const& request, MPI_Request* handle);
     /// Why begin() returns none.
-    [[nodiscard]] std::string why_not_aside() const;
+    [[nodiscard]] std::string why_not_nonblocking() const;
     /// Returns when all accesses that were begun this way are complete. Collective.
     void finish_pending();
     /// To be called when MPI ends. Local.
@@ -90,7 +90,7 @@ private:
     void open_engine();
     void close_engine();
     void give_up(std::string const& why);
-    void close_aside();
+    void close_nonblocking();
 
     std::shared_ptr<comm::Watchdog> watchdog_;  ///< for waits before the engine has opened the file
     Hints hints_;
@@ -106,7 +106,7 @@ private:
     Plain plain_{program_, steps_};
     Staged staged_{program_, steps_};
     std::shared_ptr<NonblockingAccesses>
-        aside_;  ///< null if nothing can be done beside the program; the same on all ranks
+        nonblocking_;  ///< null if nothing can be done beside the program; the same on all ranks
 };
 
 }  // namespace tapioca::mpiio

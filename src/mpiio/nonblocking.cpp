@@ -47,7 +47,7 @@ std::shared_ptr<PendingAccess> NonblockingAccesses::begin(DataAccess const& requ
         has_settings_ = true;
     }
     auto const pending = std::make_shared<PendingAccess>();
-    pending->aside = weak_from_this();
+    pending->accesses = weak_from_this();
     pending->request = request;
     pending->late = late;
     pending->part = look_at(file_, request);
@@ -159,12 +159,12 @@ void NonblockingAccesses::finish_all()
 
 void PendingAccess::finish()
 {
-    if (auto const its = aside.lock()) its->finish(*this);
+    if (auto const its = accesses.lock()) its->finish(*this);
 }
 
 void PendingAccess::poll()
 {
-    if (auto const its = aside.lock()) its->poll(*this);
+    if (auto const its = accesses.lock()) its->poll(*this);
 }
 
 }  // namespace tapioca::mpiio

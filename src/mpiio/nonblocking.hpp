@@ -24,7 +24,7 @@ namespace tapioca::mpiio {
 class NonblockingAccesses : public std::enable_shared_from_this<NonblockingAccesses> {
 public:
     /// `program`: the file as the program has it open; must outlive this object. `channel`: from
-    /// Channels::take_aside(). Local.
+    /// Channels::take_for_nonblocking(). Local.
     NonblockingAccesses(ProgramFile& program, Hints const& hints, std::shared_ptr<Channel> channel);
     NonblockingAccesses(NonblockingAccesses const&) = delete;
     NonblockingAccesses& operator=(NonblockingAccesses const&) = delete;

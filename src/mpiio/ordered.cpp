@@ -44,11 +44,11 @@ std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& req
     return OrderedPlace{begin + before / etype, begin + total / etype};
 }
 
-std::string Handle::why_not_aside() const
+std::string Handle::why_not_nonblocking() const
 {
     if (!program_.off.empty()) return program_.off;
     if (program_.atomic) return "atomic mode";
-    if (aside_) return "the file's mode";
+    if (nonblocking_) return "the file's mode";
     return "a nonblocking collective call on several nodes, or of too many files at a time";
 }
 

@@ -21,8 +21,9 @@ struct PendingAccess {
     DataAccess request;      ///< at an explicit offset; has a copy of the datatype if the program may free its own
     PreparedAccess part;     ///< this rank's part; has no bytes if the rank takes part without data
     int late = MPI_SUCCESS;  ///< an error of this rank, from before it joined the others
-    std::weak_ptr<NonblockingAccesses> aside;  ///< null once the file is closed; all accesses are settled before that
-    std::uint64_t number = 0;                  ///< number in the queue
+    std::weak_ptr<NonblockingAccesses>
+        accesses;                           ///< null once the file is closed; all accesses are settled before that
+    std::uint64_t number = 0;               ///< number in the queue
     MPI_Request handle = MPI_REQUEST_NULL;  ///< the request that the program waits for, unless this is a split access
     std::atomic<bool> freed = false;        ///< the program has freed the request
 

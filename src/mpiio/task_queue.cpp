@@ -38,7 +38,7 @@ std::uint64_t TaskQueue::add(Task job)
     std::lock_guard const lock(mutex_);
     jobs_.push_back(std::move(job));
     if (!thread_.joinable() && !stop_) try {
-            thread_ = core::start_thread("tapioca-aside", [this] { run(); });
+            thread_ = core::start_thread("tapioca-nonblck", [this] { run(); });
             has_thread_ = true;
         } catch (std::system_error const&) {  // as in has_thread()
         }
