@@ -33,8 +33,8 @@ std::optional<std::size_t> Context::own_partition() const
 
 void Context::add_cursors(std::size_t partition, std::vector<pattern::LayoutCursor>& to) const
 {
-    for (auto const& track : tracks) {
-        to.emplace_back(*track.layout);
+    for (auto const& variable_buffer : variable_buffers) {
+        to.emplace_back(*variable_buffer.layout);
         to.back().seek(schedule.partitions[partition].begin - base);
     }
 }

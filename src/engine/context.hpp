@@ -64,7 +64,7 @@ struct Context {
     bool threaded = false;    ///< the I/O thread does I/O that the main thread could do
 
     // this rank's part of it
-    std::vector<VariableBuffer> tracks = {};  ///< empty if spoiled
+    std::vector<VariableBuffer> variable_buffers = {};  ///< empty if spoiled
     std::size_t variables = 0;
     target::Target* target = nullptr;         ///< null on ranks that do no I/O
     core::Status target_status = {};          ///< why target is null on a rank that should do I/O
@@ -138,7 +138,7 @@ struct Context {
         return exchange->present(partition).load(std::memory_order_acquire) > ticket(partition, round);
     }
 
-    /// One cursor per track, at the partition's begin.
+    /// One cursor per variable buffer, at the partition's begin.
     void add_cursors(std::size_t partition, std::vector<pattern::LayoutCursor>& to) const;
     /// The round of a partition in which the earliest of the cursors stands, or no_round.
     [[nodiscard]] std::int64_t next_round(std::size_t partition, std::span<pattern::LayoutCursor const> cursors) const;

@@ -18,8 +18,8 @@ public:
     explicit DirectRun(Context context)
         : context_(std::move(context)), status_(context_.target_status), received_(context_.variables, 0)
     {
-        if (context_.spoiled || !status_ || context_.tracks.empty()) return;
-        vectors_.reserve(std::min<std::size_t>(context_.tracks.size(), IOV_MAX));
+        if (context_.spoiled || !status_ || context_.variable_buffers.empty()) return;
+        vectors_.reserve(std::min<std::size_t>(context_.variable_buffers.size(), IOV_MAX));
         variables_.reserve(vectors_.capacity());
         lengths_.reserve(vectors_.capacity());
         if (context_.threaded)
@@ -50,17 +50,17 @@ private:
     void move_all()
     {
         core::Stopwatch const watch(times_.draining);
-        for (auto const& track : context_.tracks) {
+        for (auto const& variable_buffer : context_.variable_buffers) {
             auto const move = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
-                if (status_) add(offset, track.data + place, length, track.variable);
+                if (status_) add(offset, variable_buffer.data + place, length, variable_buffer.variable);
             };
-            pattern::LayoutCursor cursor(*track.layout);
+            pattern::LayoutCursor cursor(*variable_buffer.layout);
             for (pattern::PieceRun run; status_ && cursor.next(pattern::no_offset, run);) {
                 bool const follows = run.count == 1 && !small_.empty() && small_.end() == run.offset;
                 bool const apart = run.count > 1 && run.stride == run.length && !run.packed();
                 if (run.length < SmallPieces::small_bytes && (follows || apart)) {
                     flush();
-                    add_small(run, track);
+                    add_small(run, variable_buffer);
                 } else {
                     flush_small();
                     pattern::each_piece(run, move);
@@ -72,11 +72,11 @@ private:
     }
 
     /// Pieces that touch in the file and lie apart in memory.
-    void add_small(pattern::PieceRun run, VariableBuffer const& track)
+    void add_small(pattern::PieceRun run, VariableBuffer const& variable_buffer)
     {
         if (!small_.empty() && small_.end() != run.offset) flush_small();
         while (run.count > 0 && status_) {
-            if (!small_.add(run, track)) flush_small();
+            if (!small_.add(run, variable_buffer)) flush_small();
         }
     }
 

@@ -14,7 +14,7 @@ Filler::Filler(Context const& context, Outbox* outbox)
     auto const partitions = context.partitions();
     next_.resize(partitions);
     unfinished_ = partitions;
-    cursors_.reserve(partitions * context.tracks.size());
+    cursors_.reserve(partitions * context.variable_buffers.size());
     for (std::size_t p = 0; p < partitions; ++p) {
         context.add_cursors(p, cursors_);
         publish(p);
@@ -23,7 +23,7 @@ Filler::Filler(Context const& context, Outbox* outbox)
 
 std::span<pattern::LayoutCursor> Filler::cursors(std::size_t partition)
 {
-    return {cursors_.data() + partition * context_.tracks.size(), context_.tracks.size()};
+    return {cursors_.data() + partition * context_.variable_buffers.size(), context_.variable_buffers.size()};
 }
 
 /// The partition whose round is due first. Among equals, each node begins with a different one, so that the nodes do
@@ -73,10 +73,10 @@ void Filler::copy(std::size_t partition, std::int64_t round)
     bool const dense = context_.route->dense;
     auto valid = context_.map(partition, round);
     std::int64_t bytes = 0;
-    auto const tracks = cursors(partition);
-    for (std::size_t t = 0; t < tracks.size(); ++t)
-        for (pattern::PieceRun run; tracks[t].next(limit, run);) {
-            copy_in(to, start, run, context_.tracks[t].data);
+    auto const variable_buffers = cursors(partition);
+    for (std::size_t t = 0; t < variable_buffers.size(); ++t)
+        for (pattern::PieceRun run; variable_buffers[t].next(limit, run);) {
+            copy_in(to, start, run, context_.variable_buffers[t].data);
             if (!dense) valid.mark(run);
             bytes += run.length * run.count;
         }
@@ -87,15 +87,15 @@ void Filler::copy(std::size_t partition, std::int64_t round)
 void Filler::pack(std::size_t partition, std::int64_t round)
 {
     auto const limit = context_.end(partition, round);
-    auto const tracks = cursors(partition);
-    bool const whole = context_.route->dense || tracks.size() == 1;
-    for (std::size_t t = 0; t < tracks.size(); ++t) {
+    auto const variable_buffers = cursors(partition);
+    bool const whole = context_.route->dense || variable_buffers.size() == 1;
+    for (std::size_t t = 0; t < variable_buffers.size(); ++t) {
         runs_.clear();
         auto const add = [&] {
-            outbox_->add_data(partition, round, runs_, context_.tracks[t].data, whole);
+            outbox_->add_data(partition, round, runs_, context_.variable_buffers[t].data, whole);
             runs_.clear();
         };
-        for (pattern::PieceRun run; tracks[t].next(limit, run);) {
+        for (pattern::PieceRun run; variable_buffers[t].next(limit, run);) {
             runs_.push_back(run);
             if (runs_.size() == most_runs) add();
         }

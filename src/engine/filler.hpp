@@ -38,7 +38,7 @@ private:
     Context const& context_;
     Outbox* outbox_;
     std::size_t first_;                           ///< partition to begin with
-    std::vector<pattern::LayoutCursor> cursors_;  ///< partition by partition, one per track
+    std::vector<pattern::LayoutCursor> cursors_;  ///< partition by partition, one per variable buffer
     std::vector<std::int64_t> next_;              ///< per partition: the next round in which this rank has data
     std::size_t unfinished_ = 0;                  ///< partitions that have such a round
     std::vector<pattern::PieceRun> runs_;         ///< runs that are being packed

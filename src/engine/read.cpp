@@ -23,7 +23,7 @@ public:
         auto const& readers = context_.route->ranks;
         main_.status = context_.target_status;
         reader_ = std::find(readers.begin(), readers.end(), context_.rank) != readers.end();
-        for (auto const& track : context_.tracks) cursors_.emplace_back(*track.layout);
+        for (auto const& variable_buffer : context_.variable_buffers) cursors_.emplace_back(*variable_buffer.layout);
         publish();
         // One thread reads ahead while the application computes.
         if (context_.threaded && context_.rank == readers.front()) context_.worker->start([this] { read_ahead(); });
@@ -113,10 +113,10 @@ private:
         auto const valid =
             static_cast<std::int64_t>(context_.exchange->block(slot(ticket)).valid.load(std::memory_order_relaxed));
         for (std::size_t t = 0; t < cursors_.size(); ++t) {
-            auto const& track = context_.tracks[t];
+            auto const& variable_buffer = context_.variable_buffers[t];
             for (pattern::PieceRun run; cursors_[t].next(begin + valid, run);) {
-                copy_out(buffer(ticket), begin, run, track.data);
-                received_[track.variable] += static_cast<std::uint64_t>(run.length * run.count);
+                copy_out(buffer(ticket), begin, run, variable_buffer.data);
+                received_[variable_buffer.variable] += static_cast<std::uint64_t>(run.length * run.count);
             }
             if (cursors_[t].position() < end) cursors_[t].seek(end);  // the file ended before
         }

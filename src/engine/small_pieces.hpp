@@ -24,14 +24,14 @@ public:
 
     /// Takes as many pieces off the beginning of `run` as there is room for. False if there is none.
     /// @pre the run's pieces touch each other in the file, and begin at end() unless empty()
-    bool add(pattern::PieceRun& run, VariableBuffer const& track)
+    bool add(pattern::PieceRun& run, VariableBuffer const& variable_buffer)
     {
         if (buffer_.empty()) buffer_.resize(buffer_bytes);
         auto const pieces = std::min(run.count, (buffer_bytes - used_) / run.length);
         if (pieces == 0) return false;
         auto part = run;
         part.count = pieces;
-        parts_.push_back({part, &track});
+        parts_.push_back({part, &variable_buffer});
         used_ += pieces * run.length;
         run.count -= pieces;
         run.offset += pieces * run.stride;
@@ -43,7 +43,7 @@ public:
     void gather()
     {
         auto* to = buffer_.data();
-        for (auto const& part : parts_) to = engine::gather(to, part.run, part.track->data);
+        for (auto const& part : parts_) to = engine::gather(to, part.run, part.variable_buffer->data);
     }
 
     /// Buffer to memory: the first `read` bytes, which are counted for their variables.
@@ -51,17 +51,17 @@ public:
     {
         auto left = static_cast<std::int64_t>(read);
         std::byte const* from = buffer_.data();
-        for (auto const& [all, track] : parts_) {
+        for (auto const& [all, variable_buffer] : parts_) {
             auto whole = all;
             whole.count = std::min(all.count, left / all.length);
-            from = engine::scatter(from, whole, track->data);
+            from = engine::scatter(from, whole, variable_buffer->data);
             auto bytes = whole.count * all.length;
             if (whole.count < all.count) {  // the file ends here
                 pattern::PieceRun const rest{0, left - bytes, 0, 1, all.buffer + whole.count * all.buffer_stride, 0};
-                from = engine::scatter(from, rest, track->data);
+                from = engine::scatter(from, rest, variable_buffer->data);
                 bytes = left;
             }
-            received[track->variable] += static_cast<std::uint64_t>(bytes);
+            received[variable_buffer->variable] += static_cast<std::uint64_t>(bytes);
             left -= bytes;
         }
     }
@@ -77,7 +77,7 @@ private:
 
     struct RunOfTrack {
         pattern::PieceRun run;
-        VariableBuffer const* track;
+        VariableBuffer const* variable_buffer;
     };
     std::vector<RunOfTrack> parts_;
     std::vector<std::byte> buffer_;

@@ -20,7 +20,7 @@ Taker::Taker(Context const& context, Outbox& outbox)
     for (std::size_t p = 0; p < lanes_.size(); ++p) {
         auto& lane = lanes_[p];
         lane.home = context.buffer_layout->is_home(p);
-        lane.taking.reserve(context.tracks.size());
+        lane.taking.reserve(context.variable_buffers.size());
         context.add_cursors(p, lane.taking);
         lane.asking = lane.taking;
         lane.to_take = context.next_round(p, lane.taking);
@@ -136,7 +136,7 @@ void Taker::take_loaded(std::size_t p, std::int64_t round)
     auto const limit = context_.begin(p, round) + static_cast<std::int64_t>(valid);
     for (std::size_t t = 0; t < lane.taking.size(); ++t)
         for (pattern::PieceRun run; lane.taking[t].next(limit, run); count(t, run))
-            copy_out(context_.buffer(p, round), context_.origin(p, round), run, context_.tracks[t].data);
+            copy_out(context_.buffer(p, round), context_.origin(p, round), run, context_.variable_buffers[t].data);
 }
 
 void Taker::take_reply(std::size_t p, std::int64_t round)
@@ -148,28 +148,29 @@ void Taker::take_reply(std::size_t p, std::int64_t round)
     std::memcpy(&valid, reply.data(), sizeof valid);
     auto const limit = context_.begin(p, round) + static_cast<std::int64_t>(valid);
     for (auto const& part : lane.asked.front().parts) {
-        auto& cursor = lane.taking[part.track];
-        auto const& track = context_.tracks[part.track];
+        auto& cursor = lane.taking[part.variable_buffer];
+        auto const& variable_buffer = context_.variable_buffers[part.variable_buffer];
         if (!part.at) {
-            read_oneself(cursor, track, std::min(part.end, end));
+            read_oneself(cursor, variable_buffer, std::min(part.end, end));
             continue;
         }
         std::byte const* from = reply.data() + sizeof valid + *part.at;
-        for (pattern::PieceRun run; cursor.next(std::min(part.end, limit), run); count(part.track, run))
-            from = scatter(from, run, track.data);
+        for (pattern::PieceRun run; cursor.next(std::min(part.end, limit), run); count(part.variable_buffer, run))
+            from = scatter(from, run, variable_buffer.data);
         if (cursor.position() < std::min(part.end, end)) cursor.seek(std::min(part.end, end));
     }
     lane.asked.pop_front();
 }
 
-void Taker::count(std::size_t track, pattern::PieceRun const& run)
+void Taker::count(std::size_t variable_buffer, pattern::PieceRun const& run)
 {
-    received_[context_.tracks[track].variable] += static_cast<std::uint64_t>(run.length * run.count);
+    received_[context_.variable_buffers[variable_buffer].variable] +=
+        static_cast<std::uint64_t>(run.length * run.count);
 }
 
 /// For a request that found no room. The rank still waits for the round, because the slot belongs to the round until
 /// then.
-void Taker::read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& track, std::int64_t limit)
+void Taker::read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& variable_buffer, std::int64_t limit)
 {
     auto const read = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
         if (!target_ && status_) {
@@ -177,10 +178,10 @@ void Taker::read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& tr
             status_ = context_.lazy_target->status();
         }
         if (!target_) return;
-        std::span const to(track.data + place, static_cast<std::size_t>(length));
+        std::span const to(variable_buffer.data + place, static_cast<std::size_t>(length));
         auto const got = target_->read(context_.base + offset, to);
         if (got)
-            received_[track.variable] += *got;
+            received_[variable_buffer.variable] += *got;
         else
             core::keep_first(status_, tl::unexpected(got.error()));
     };

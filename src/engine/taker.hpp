@@ -40,7 +40,7 @@ private:
     /// What this rank asked for in a round.
     struct AskedRound {
         struct AskedPart {
-            std::size_t track;
+            std::size_t variable_buffer;
             std::int64_t end;                 ///< pieces before this offset
             std::optional<std::uint64_t> at;  ///< where in the reply; nothing: this rank reads it itself
         };
@@ -49,7 +49,7 @@ private:
     };
     struct Lane {
         bool home = false;
-        std::vector<pattern::LayoutCursor> taking;  ///< one per track
+        std::vector<pattern::LayoutCursor> taking;  ///< one per variable buffer
         std::vector<pattern::LayoutCursor> asking;  ///< ahead of `taking`, if the aggregator is on another node
         std::int64_t to_take = no_round;
         std::int64_t to_ask = no_round;
@@ -63,8 +63,8 @@ private:
     void take(std::size_t partition);
     void take_loaded(std::size_t partition, std::int64_t round);
     void take_reply(std::size_t partition, std::int64_t round);
-    void read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& track, std::int64_t limit);
-    void count(std::size_t track, pattern::PieceRun const& run);
+    void read_oneself(pattern::LayoutCursor& cursor, VariableBuffer const& variable_buffer, std::int64_t limit);
+    void count(std::size_t variable_buffer, pattern::PieceRun const& run);
 
     Context const& context_;
     Outbox& outbox_;

@@ -21,8 +21,8 @@ Transfer::Transfer(std::shared_ptr<Session> session, std::shared_ptr<DiscoveredM
 void Transfer::lay_out()
 {
     auto const node = session_->team().my_node();
-    sites_.clear();
-    for (auto const* const route : {&plan_.write, &plan_.read}) sites_.emplace_back(*route, node);
+    buffer_layouts_.clear();
+    for (auto const* const route : {&plan_.write, &plan_.read}) buffer_layouts_.emplace_back(*route, node);
 }
 
 Transfer::~Transfer()
@@ -133,10 +133,10 @@ Context Transfer::context_for(Input const& input)
     // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
     auto const block_bytes = route().networked() ? plan_.job.storage.block_bytes : input.block_bytes;
     context.schedule = plan::schedule(route(), block_bytes, context.base);
-    context.tracks.reserve(variables_.size());
+    context.variable_buffers.reserve(variables_.size());
     if (!context.spoiled)
         for (std::size_t var = 0; var < variables_.size(); ++var)
-            for (auto const& layout : layouts(var)) context.tracks.push_back({&layout, data_[var], var});
+            for (auto const& layout : layouts(var)) context.variable_buffers.push_back({&layout, data_[var], var});
     context.lazy_target = input.target;
     if (does_io()) {
         context.target = input.target->get();

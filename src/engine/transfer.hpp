@@ -85,7 +85,7 @@ public:
 private:
     void lay_out();
     [[nodiscard]] plan::Route const& route() const { return op_ == Op::write ? plan_.write : plan_.read; }
-    [[nodiscard]] BufferLayout const& buffer_layout() const { return sites_[op_ == Op::write ? 0 : 1]; }
+    [[nodiscard]] BufferLayout const& buffer_layout() const { return buffer_layouts_[op_ == Op::write ? 0 : 1]; }
     [[nodiscard]] bool one_sided() const;
     [[nodiscard]] bool uses_worker(bool background) const;
     [[nodiscard]] bool does_io() const;
@@ -97,8 +97,8 @@ private:
     std::shared_ptr<DiscoveredMachine> around_;  ///< that the plan was made for
     pattern::Variables variables_;
     plan::Plan plan_;
-    std::vector<BufferLayout> sites_;  ///< of the plan's write and read
-    bool prepared_[2][2] = {};         ///< [read][with the worker]
+    std::vector<BufferLayout> buffer_layouts_;  ///< of the plan's write and read
+    bool prepared_[2][2] = {};                  ///< [read][with the worker]
 
     // the run that is being put together or under way
     Op op_ = Op::write;

@@ -12,7 +12,7 @@
 #include "mpiio/error_class.hpp"
 #include "mpiio/handle_table.hpp"
 #include "mpiio/mpi_functions.hpp"
-#include "mpiio/opening.hpp"
+#include "mpiio/open_for_engine.hpp"
 #include "report/report_file.hpp"
 #include "stage/find_logs.hpp"
 
@@ -25,7 +25,7 @@ constexpr std::uint64_t leave_by_default = core::MiB;
 }  // namespace
 
 Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode, MPI_Info info)
-    : hints_(info), program_(Opened(file, comm, name, amode))
+    : hints_(info), program_(OpenArguments(file, comm, name, amode))
 {
     auto const settings = environment();
     if (settings && settings->options.report) (void)report::report_place(*settings->options.report);

@@ -74,7 +74,7 @@ public:
     /// To be called before the MPI library closes the file. Collective.
     int close();
 
-    [[nodiscard]] Opened const& opened() const { return program_.opened; }
+    [[nodiscard]] OpenArguments const& opened() const { return program_.opened; }
     [[nodiscard]] Calls& calls() { return program_.calls; }
     /// Whether there is a log, even if it takes no writes now. The same on all ranks; any thread.
     [[nodiscard]] bool has_log() const { return program_.has_log; }

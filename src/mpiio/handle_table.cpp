@@ -108,7 +108,7 @@ bool any_logs()
     return logs.load(std::memory_order_relaxed) > 0;
 }
 
-std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Opened const* but)
+std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, OpenArguments const* but)
 {
     std::vector<std::shared_ptr<Staged>> found;
     if (!any_logs()) return found;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "mpiio/opened.hpp"
+#include "mpiio/open_arguments.hpp"
 
 namespace tapioca::mpiio {
 
@@ -28,6 +28,6 @@ void discount_log();
 bool any_logs();
 /// The logs of other handles than `but` through which this process has the file open. Cheap if there are no logs at
 /// all.
-std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, Opened const* but);
+std::vector<std::shared_ptr<Staged>> logs_of(Which const& which, OpenArguments const* but);
 
 }  // namespace tapioca::mpiio

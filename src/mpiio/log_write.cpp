@@ -18,7 +18,7 @@ constexpr std::uint64_t through_by_default = 64 * 1024;
 /// None, with an obstacle, if there is no memory for it. @pre the part has bytes, and the log is locked
 std::optional<ShapeCache::Match> Staged::variable_of(PreparedAccess& part)
 try {
-    return recent_.of(part.access);
+    return shapes_.of(part.access);
 } catch (std::exception const& error) {
     part.obstacle = error.what();
     return std::nullopt;
@@ -70,7 +70,7 @@ int Staged::enter(pattern::Access const& access)
 {
     if (access.shape.bytes == 0) return MPI_SUCCESS;
     try {
-        auto const found = recent_.of(access);
+        auto const found = shapes_.of(access);
         auto* const target = file().target();
         std::vector<std::byte> data(static_cast<std::size_t>(access.shape.bytes));
         auto status = target ? core::Status() : file().target_status();

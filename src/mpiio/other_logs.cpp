@@ -17,7 +17,7 @@ std::shared_ptr<Staged> log_beside(ProgramFile const& program)
     return nullptr;
 }
 
-int hand_over_beside(Opened const& opened, Direction direction, bool durable)
+int hand_over_beside(OpenArguments const& opened, Direction direction, bool durable)
 {
     if (!any_logs() || !opened.which) return MPI_SUCCESS;
     int error = MPI_SUCCESS;
@@ -28,7 +28,7 @@ int hand_over_beside(Opened const& opened, Direction direction, bool durable)
     return error;
 }
 
-void passed_by(Opened const& opened, Direction direction)
+void passed_by(OpenArguments const& opened, Direction direction)
 {
     if (direction != Direction::write || !any_logs() || !opened.which) return;
     for (auto const& log : logs_of(*opened.which, nullptr)) log->touch();

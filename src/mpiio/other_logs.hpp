@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "mpiio/data_access.hpp"
-#include "mpiio/opened.hpp"
+#include "mpiio/open_arguments.hpp"
 
 namespace tapioca::mpiio {
 
@@ -17,10 +17,10 @@ class Staged;
 std::shared_ptr<Staged> log_beside(ProgramFile const& program);
 
 /// Writes the contents of the logs of other handles to the file. Local. Returns an MPI error class.
-int hand_over_beside(Opened const& opened, Direction direction, bool durable);
+int hand_over_beside(OpenArguments const& opened, Direction direction, bool durable);
 
 /// The MPI library, or the engine, has just accessed the file, past this process's logs of it. If it was a write, the
 /// logs record the time. Local.
-void passed_by(Opened const& opened, Direction direction);
+void passed_by(OpenArguments const& opened, Direction direction);
 
 }  // namespace tapioca::mpiio

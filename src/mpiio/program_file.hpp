@@ -9,15 +9,15 @@
 
 #include "mpiio/call_names.hpp"
 #include "mpiio/channels.hpp"
-#include "mpiio/opened.hpp"
+#include "mpiio/open_arguments.hpp"
 #include "mpiio/program_view.hpp"
 
 namespace tapioca::mpiio {
 
 struct ProgramFile {
-    explicit ProgramFile(Opened what) : opened(std::move(what)) {}
+    explicit ProgramFile(OpenArguments what) : opened(std::move(what)) {}
 
-    Opened opened;
+    OpenArguments opened;
     ProgramView view;
     std::atomic<bool> atomic = false;
     std::atomic<bool> has_log = false;  ///< whether or not writes go to it now; the same on all ranks

@@ -76,7 +76,7 @@ private:
     std::atomic<bool> views_fit_ = false;  ///< all ranks' views can be logged
     bool overdue_ = false;                 ///< a flush has failed, on all ranks
     bool told_ = false;                    ///< a failed flush was reported
-    ShapeCache recent_;
+    ShapeCache shapes_;
 };
 
 }  // namespace tapioca::mpiio

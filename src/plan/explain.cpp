@@ -48,7 +48,7 @@ std::string place(Job const& job, int node, std::size_t tier)
     return job.nodes > 1 ? fmt::format("node {}, {}", node, name) : name;
 }
 
-std::string describe_seats(Job const& job, Route const& route)
+std::string describe_places(Job const& job, Route const& route)
 {
     if (route.aggregator_places.empty()) return "";
     double c1 = 0;
@@ -110,7 +110,7 @@ std::string describe(char const* verb, Job const& job, Route const& route, Route
         }
         if (!told && rounds.partitions.size() > 16)
             text += fmt::format("        and {} more\n", rounds.partitions.size() - 16);
-        if (!told) text += describe_seats(job, route);
+        if (!told) text += describe_places(job, route);
         if (route.networked() && !told) text += describe(route.network);
         if (!route.dense)
             text += fmt::format("        the pattern may have holes: a map of 1 bit per {} keeps them untouched\n",

@@ -22,13 +22,13 @@ constexpr std::uint64_t apart_bytes = 256 * core::KiB;  // from here on, a separ
 // Sizes of what the engine keeps, rounded up (engine/filler.hpp, taker.hpp, outbox.hpp, inbox.hpp, p2p.cpp,
 // comm/messages.hpp).
 constexpr std::uint64_t cursor_bytes = 64;
-constexpr std::uint64_t track_bytes = 64;
+constexpr std::uint64_t layout_bytes = 64;
 constexpr std::uint64_t lane_bytes = 1200;  // per partition: its counters and its queue
 constexpr std::uint64_t place_bytes = 400;  // per partition in the plan, and per bid while the plan is made
 constexpr std::uint64_t bid_bytes = 170;
 constexpr std::uint64_t feed_bytes = 120;     // per node and range of neighbouring partitions
 constexpr std::uint64_t feeder_bytes = 320;   // per node that feeds an aggregator
-constexpr std::uint64_t asked_bytes = 96;     // per round that was asked for, and per track of it
+constexpr std::uint64_t asked_bytes = 96;     // per round that was asked for, and per layout in it
 constexpr std::uint64_t message_bytes = 160;  // per message under way
 constexpr std::uint64_t most_runs = 256;      // of an entry under construction
 constexpr std::uint64_t run_bytes = 100;
@@ -39,7 +39,7 @@ std::uint64_t align(std::uint64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-std::uint64_t tracks_of(Job const& job)
+std::uint64_t layouts_of(Job const& job)
 {
     return std::max<std::uint64_t>({1, job.pattern.most_layouts, job.pattern.most_variables});
 }
@@ -74,7 +74,7 @@ std::uint64_t crossing_bytes(Job const& job, Route const& route, bool reading)
     bytes += std::min(most_runs, job.pattern.most_pieces) * run_bytes;
     bytes += (partitions * buffers * (reading ? 2 : 1) + 2 * nodes) * message_bytes;
     auto const asked = partitions * buffers;
-    if (reading) return bytes + asked_bytes * (asked + std::min(asked * tracks_of(job), job.pattern.most_pieces));
+    if (reading) return bytes + asked_bytes * (asked + std::min(asked * layouts_of(job), job.pattern.most_pieces));
     bytes += (1 + strays_here(job, route)) * strays_of(job, route);
     if (route.round_bytes >= apart_bytes) bytes += buffers * route.round_bytes;
     return bytes;
@@ -124,7 +124,7 @@ public:
         for (std::size_t node = 0; node < nodes_.size(); ++node) {
             if (fed_[node] == 0) continue;
             auto const data = align(std::min(route_.round_bytes, most_[node]) + 8);
-            auto const entries = entry_bytes * tracks_of(job_) * nodes_[node].size();
+            auto const entries = entry_bytes * layouts_of(job_) * nodes_[node].size();
             auto const described =
                 align(192 + data / 8 + std::min(entries, std::max(4 * core::KiB, route_.round_bytes / 8)));
             auto const whole = described + data;
@@ -200,13 +200,13 @@ private:
 
 std::uint64_t private_bytes(Job const& job, Route const& route, bool reading)
 {
-    auto const tracks = tracks_of(job);
+    auto const layouts = layouts_of(job);
     auto bytes = job.fixed_bytes + job.pattern.most_bookkeeping_bytes;
     if (route.way == Way::direct) return bytes;
     bool const partitioned = job.nodes > 1 || !reading;
     auto const cursors =
         (partitioned ? static_cast<std::uint64_t>(route.aggregators) : 1) * (job.nodes > 1 && reading ? 2 : 1);
-    bytes += tracks * (track_bytes + cursor_bytes * cursors);
+    bytes += layouts * (layout_bytes + cursor_bytes * cursors);
     auto const ranks = static_cast<std::uint64_t>(job.ranks);
     return bytes + (job.nodes > 1 ? crossing_bytes(job, route, reading) : counter_bytes(route, ranks) / ranks);
 }

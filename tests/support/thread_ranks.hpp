@@ -198,7 +198,8 @@ public:
         if (!context.spoiled)
             for (std::size_t v = 0; v < variables.size(); ++v)
                 for (auto const& layout : variables[v]->layouts())
-                    context.tracks.push_back({&layout, scene.data[static_cast<std::size_t>(rank_)][v].data(), v});
+                    context.variable_buffers.push_back(
+                        {&layout, scene.data[static_cast<std::size_t>(rank_)][v].data(), v});
         bool const aggregator = std::find(route.ranks.begin(), route.ranks.end(), rank_) != route.ranks.end();
         if (route.way == plan::Way::direct || aggregator) {
             context.target = target;

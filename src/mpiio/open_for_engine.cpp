@@ -1,4 +1,4 @@
-#include "mpiio/opening.hpp"
+#include "mpiio/open_for_engine.hpp"
 
 #include <atomic>
 
@@ -18,12 +18,12 @@ constexpr int never_staged = MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MO
 
 /// If fewer ranks than the program has open a file together, the others may open it, too, and would not know of the
 /// log. PnetCDF's aggregation within nodes works this way.
-bool may_stage(Opened const& opened, bool wished)
+bool may_stage(OpenArguments const& opened, bool wished)
 {
     return (opened.amode & never_staged) == 0 && (wished || opened.ranks >= comm::size_of(MPI_COMM_WORLD));
 }
 
-void tell_unstaged(Opened const& opened)
+void tell_unstaged(OpenArguments const& opened)
 {
     static std::atomic<bool> told = false;
     bool const by_mode = (opened.amode & never_staged) != 0;
@@ -36,7 +36,7 @@ void tell_unstaged(Opened const& opened)
         opened.path, opened.ranks, comm::size_of(MPI_COMM_WORLD)));
 }
 
-void go_past_marker(Opened const& opened, std::string const& what)
+void go_past_marker(OpenArguments const& opened, std::string const& what)
 {
     if (stage::is_staged_now(opened.path)) return;
     bool const changes = !opened.read_only();
@@ -47,7 +47,7 @@ void go_past_marker(Opened const& opened, std::string const& what)
                         : ""));
 }
 
-std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
+std::shared_ptr<declared::FileState> open_file(OpenArguments const& opened, Hints const& hints, Channel& channel,
                                                bool may_stage)
 {
     auto const mode = opened.read_only() ? Mode::read : Mode::update;

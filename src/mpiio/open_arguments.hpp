@@ -1,4 +1,4 @@
-// Opened: the arguments of MPI_File_open, and which file it has opened.
+// OpenArguments: the arguments of MPI_File_open, and which file it has opened.
 #pragma once
 
 #include <mpi.h>
@@ -18,9 +18,9 @@ struct Which {
 /// Identifies the file that the MPI library opens under this name; none if it does not exist. Local.
 std::optional<Which> which(std::string const& name);
 
-struct Opened {
+struct OpenArguments {
     /// To be called after the MPI library has opened the file. Local.
-    Opened(MPI_File handle, MPI_Comm comm, std::string const& name, int amode);
+    OpenArguments(MPI_File handle, MPI_Comm comm, std::string const& name, int amode);
 
     MPI_File handle;
     int amode;

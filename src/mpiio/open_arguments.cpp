@@ -1,4 +1,4 @@
-#include "mpiio/opened.hpp"
+#include "mpiio/open_arguments.hpp"
 
 #include <algorithm>
 
@@ -52,7 +52,8 @@ std::optional<Which> which(std::string const& name)
     return Which{file.st_dev, file.st_ino};
 }
 
-Opened::Opened(MPI_File file, MPI_Comm comm, std::string const& name, int mode) : handle(file), amode(mode)
+OpenArguments::OpenArguments(MPI_File file, MPI_Comm comm, std::string const& name, int mode)
+    : handle(file), amode(mode)
 {
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &ranks);

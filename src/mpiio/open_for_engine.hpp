@@ -7,24 +7,24 @@
 #include "declared/file_state.hpp"
 #include "mpiio/channels.hpp"
 #include "mpiio/hints.hpp"
-#include "mpiio/opened.hpp"
+#include "mpiio/open_arguments.hpp"
 
 namespace tapioca::mpiio {
 
 /// Whether the file may have a log, according to what all ranks know. `wished`: some rank's hints ask for one. Local.
-bool may_stage(Opened const& opened, bool wished);
+bool may_stage(OpenArguments const& opened, bool wished);
 
 /// Says once that the file is not staged although the environment asks for it, if the number of its ranks is the only
 /// reason. Local.
-void tell_unstaged(Opened const& opened);
+void tell_unstaged(OpenArguments const& opened);
 
 /// There is a log of the file. If it belongs to a dead job, notes that this program may change the file; `what` says
 /// what to do about it. The log of a running program is ignored. Local.
-void go_past_marker(Opened const& opened, std::string const& what);
+void go_past_marker(OpenArguments const& opened, std::string const& what);
 
 /// Opens the file on the channel, with the stage that the settings ask for, if it may have one; or without a stage, if
 /// that fails. Collective. Throws an Error on all ranks if the file cannot be opened at all.
-std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const& hints, Channel& channel,
+std::shared_ptr<declared::FileState> open_file(OpenArguments const& opened, Hints const& hints, Channel& channel,
                                                bool may_stage);
 
 }  // namespace tapioca::mpiio
