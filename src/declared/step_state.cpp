@@ -109,19 +109,17 @@ core::Status StepState::relay(std::size_t var, pattern::MemoryShape const& shape
         auto relaid = pattern::lay_over(*variables()[var], shape);
         if (!relaid) return tl::unexpected(relaid.error());
         auto variable = shape.packed() ? nullptr : std::make_shared<pattern::Variable const>(std::move(*relaid));
-        known = sections_.insert_or_assign(var, RelaidVariable{shape, std::move(variable)}).first;
+        known = sections_.insert_or_assign(var, RelaidVariable{shape, std::move(variable), pattern::places_of(shape)})
+                    .first;
     }
     relaid_[var] = known->second.variable;
     return {};
 }
 
-/// A variable's bytes side by side, as the log has them: where they lie, or a copy until the next call.
-std::byte const* StepState::packed(std::size_t var)
+/// A variable's bytes for the log.
+stage::RequestData StepState::data_of(std::size_t var) const
 {
-    if (!relaid_[var]) return data_[var];
-    packed_.resize(variables()[var]->bytes());
-    pattern::pack(sections_.at(var).shape, data_[var], packed_.data());
-    return packed_.data();
+    return relaid_[var] ? stage::RequestData(data_[var], &sections_.at(var).places) : data_[var];
 }
 
 /// What this rank is about to do, and what all are.
@@ -180,7 +178,7 @@ void StepState::write_staged()
         file_->staging->note_failure(status);
     try {
         for (std::size_t var = 0; var < variables().size() && status; ++var)
-            status = file_->staging->write({*variables()[var], base_, packed(var), static_cast<std::uint32_t>(var)});
+            status = file_->staging->write({*variables()[var], base_, data_of(var), static_cast<std::uint32_t>(var)});
     } catch (std::bad_alloc const&) {
         status = core::fail_errno(ENOMEM, "the log");
         file_->staging->note_failure(status);

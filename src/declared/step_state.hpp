@@ -53,7 +53,7 @@ private:
     [[nodiscard]] bool take_supply(std::size_t var, Op op);
     void spoil(std::size_t var, Op op, Errc code, std::string const& what);
     [[nodiscard]] core::Status relay(std::size_t var, pattern::MemoryShape const& shape);
-    [[nodiscard]] std::byte const* packed(std::size_t var);
+    [[nodiscard]] stage::RequestData data_of(std::size_t var) const;
     void begin_run(bool background);
     void require_ready(bool background) const;
     void prepare(bool background);
@@ -86,10 +86,10 @@ private:
     /// A variable over the section that was supplied for it last, which comes again with the next run.
     struct RelaidVariable {
         pattern::MemoryShape shape;
-        std::shared_ptr<pattern::Variable const> variable;
+        std::shared_ptr<pattern::Variable const> variable;  ///< null if the section is packed in truth
+        pattern::Layout places;                             ///< of its bytes, in their packed order
     };
     std::map<std::size_t, RelaidVariable> sections_;
-    std::vector<std::byte> packed_;  ///< what goes to the log
 };
 
 }  // namespace tapioca::declared

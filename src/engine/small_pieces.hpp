@@ -2,7 +2,9 @@
 // cache. Local.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,13 +22,13 @@ public:
     [[nodiscard]] std::int64_t begin() const { return parts_.front().run.offset; }
     [[nodiscard]] std::int64_t end() const { return begin() + used_; }
     /// The buffer, as far as it is in use.
-    [[nodiscard]] std::span<std::byte> bytes() { return {buffer_.data(), static_cast<std::size_t>(used_)}; }
+    [[nodiscard]] std::span<std::byte> bytes() { return {buffer_.get(), static_cast<std::size_t>(used_)}; }
 
     /// Takes as many pieces off the beginning of `run` as there is room for. False if there is none.
     /// @pre the run's pieces touch each other in the file, and begin at end() unless empty()
     bool add(pattern::PieceRun& run, VariableBuffer const& variable_buffer)
     {
-        if (buffer_.empty()) buffer_.resize(buffer_bytes);
+        if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes);
         auto const pieces = std::min(run.count, (buffer_bytes - used_) / run.length);
         if (pieces == 0) return false;
         auto part = run;
@@ -42,7 +44,7 @@ public:
     /// Memory to buffer.
     void gather()
     {
-        auto* to = buffer_.data();
+        auto* to = buffer_.get();
         for (auto const& part : parts_) to = engine::gather(to, part.run, part.variable_buffer->data);
     }
 
@@ -50,7 +52,7 @@ public:
     void scatter(std::uint64_t read, std::vector<std::uint64_t>& received) const
     {
         auto left = static_cast<std::int64_t>(read);
-        std::byte const* from = buffer_.data();
+        std::byte const* from = buffer_.get();
         for (auto const& [all, variable_buffer] : parts_) {
             auto whole = all;
             whole.count = std::min(all.count, left / all.length);
@@ -73,14 +75,14 @@ public:
     }
 
 private:
-    static constexpr std::int64_t buffer_bytes = 128 * 1024;
+    static constexpr std::int64_t buffer_bytes = 256 * 1024;
 
     struct RunOfTrack {
         pattern::PieceRun run;
         VariableBuffer const* variable_buffer;
     };
     std::vector<RunOfTrack> parts_;
-    std::vector<std::byte> buffer_;
+    std::unique_ptr<std::byte[]> buffer_;
     std::int64_t used_ = 0;
 };
 

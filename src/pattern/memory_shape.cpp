@@ -1,13 +1,10 @@
 #include "pattern/memory_shape.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-
-#include "core/copy.hpp"
 
 namespace tapioca::pattern {
 
@@ -172,26 +169,6 @@ core::Status check_fit(Variable const& variable, MemoryShape const& memory)
                                                           fmt::join(counts, " x "), fmt::join(declared->count, " x ")));
 }
 
-void pack(MemoryShape const& memory, std::size_t dimension, std::byte const* from, std::byte*& to)
-{
-    auto const bytes = memory.element_size;
-    if (memory.dimensions.empty()) {
-        core::copy_pieces(to, from, bytes, 1, 0, 0);
-        to += bytes;
-        return;
-    }
-    auto const& [count, step] = memory.dimensions[dimension];
-    if (dimension + 1 < memory.dimensions.size()) {
-        for (std::int64_t i = 0; i < count; ++i) pack(memory, dimension + 1, from + i * step, to);
-        return;
-    }
-    if (step == bytes)
-        core::copy_pieces(to, from, count * bytes, 1, 0, 0);
-    else
-        core::copy_pieces(to, from, bytes, count, bytes, step);
-    to += count * bytes;
-}
-
 }  // namespace
 
 std::int64_t MemoryShape::bytes() const
@@ -246,9 +223,12 @@ core::Result<Variable> lay_over(Variable const& variable, MemoryShape const& mem
     return variable.relaid(std::move(layouts));
 }
 
-void pack(MemoryShape const& memory, std::byte const* from, std::byte* to)
+Layout places_of(MemoryShape const& memory)
 {
-    if (memory.bytes() > 0) pack(memory, 0, from, to);
+    auto const bytes = memory.bytes();
+    Layout places;
+    if (bytes > 0) (void)lay_loops({0, 0, {}, {{0, bytes, 0}}}, memory, bytes, places);  // one piece meets any loops
+    return places;
 }
 
 }  // namespace tapioca::pattern

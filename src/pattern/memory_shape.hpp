@@ -44,7 +44,7 @@ core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t elem
 /// Fails if the two have other numbers of bytes, or of elements in some dimension.
 core::Result<Variable> lay_over(Variable const& variable, MemoryShape const& memory);
 
-/// Copies all elements side by side to `to`.
-void pack(MemoryShape const& memory, std::byte const* from, std::byte* to);
+/// Where the elements lie, in their packed order: offsets are places in that order, and the buffer is the memory.
+Layout places_of(MemoryShape const& memory);
 
 }  // namespace tapioca::pattern

@@ -14,4 +14,25 @@ std::uint64_t checksum_of(void const* data, std::size_t bytes, std::uint64_t see
     return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
+struct RunningChecksum::State {
+    XXH3_state_t xxh;
+};
+
+RunningChecksum::RunningChecksum() : state_(std::make_unique<State>())
+{
+    (void)XXH3_64bits_reset(&state_->xxh);
+}
+
+RunningChecksum::~RunningChecksum() = default;
+
+void RunningChecksum::add(void const* data, std::size_t bytes)
+{
+    (void)XXH3_64bits_update(&state_->xxh, data, bytes);
+}
+
+std::uint64_t RunningChecksum::value() const
+{
+    return XXH3_64bits_digest(&state_->xxh);
+}
+
 }  // namespace tapioca::stage

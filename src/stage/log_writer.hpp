@@ -14,6 +14,16 @@
 
 namespace tapioca::stage {
 
+/// The bytes of a request in memory.
+struct RequestData {
+    RequestData(std::byte const* packed) : first(packed) {}
+    /// `scattered` says where the bytes lie from `begin` on: its offsets are their places in the packed order.
+    RequestData(std::byte const* begin, pattern::Layout const* scattered) : first(begin), places(scattered) {}
+
+    std::byte const* first;
+    pattern::Layout const* places = nullptr;  ///< null: packed
+};
+
 class LogWriter {
 public:
     /// Creates a log, of which this rank is the first user.
@@ -27,12 +37,12 @@ public:
     /// Sets the most bytes that this rank may have in the log.
     void limit(std::uint64_t bytes) { limit_ = bytes; }
 
-    /// Appends a request: `variable`, shifted by `shift`, with its packed bytes at `data`. If the log is full, returns
+    /// Appends a request: `variable`, shifted by `shift`, with its bytes. If the log is full, returns
     /// Errc::no_space and appends nothing.
-    core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+    core::Status append(pattern::Variable const& variable, std::int64_t shift, RequestData const& data,
                         std::uint64_t epoch, std::uint32_t number);
     /// Appends a request whose bytes also went to the target at once.
-    core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, std::byte const* data,
+    core::Status append_stored(pattern::Variable const& variable, std::int64_t shift, RequestData const& data,
                                std::uint64_t epoch, std::uint32_t number);
     /// Notes that everything that this rank has appended so far, from `begin` to `end` in the file, is in the target,
     /// and void.
@@ -82,7 +92,7 @@ private:
     }
     core::Status attach();
     void say_emptied(std::uint64_t generation);
-    core::Status append(pattern::Variable const& variable, std::int64_t shift, std::byte const* data, Note note);
+    core::Status append(pattern::Variable const& variable, std::int64_t shift, RequestData const& data, Note note);
     /// Returns the value of the counter before `bytes` were allocated.
     core::Result<std::uint64_t> deal_block(std::uint64_t bytes);
     core::Result<std::uint64_t> deal_data(std::uint64_t bytes);
@@ -91,6 +101,8 @@ private:
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
     core::Status open_window(std::uint64_t position, std::uint64_t end);
     core::Status store(std::uint64_t position, std::span<std::byte const> bytes);
+    /// Stores the data of a request and returns its checksum.
+    core::Result<std::uint64_t> store(std::uint64_t position, RequestData const& data, std::uint64_t bytes);
 
     LogPlace place_;
     Descriptor meta_;
@@ -116,6 +128,7 @@ private:
     std::uint64_t data_end_ = 0;
     MappedFile window_;  ///< a part of NAME.data, for small requests and for shared logs
     std::uint64_t window_begin_ = 0;
+    std::vector<std::byte> chunk_;  ///< scattered data on its way to the log
 };
 
 }  // namespace tapioca::stage

@@ -38,7 +38,7 @@ public:
     struct Write {
         pattern::Variable const& variable;
         std::int64_t shift = 0;
-        std::byte const* data = nullptr;
+        RequestData data = nullptr;
         std::uint32_t number = 0;
         bool collective = true;
     };
