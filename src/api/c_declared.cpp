@@ -1,5 +1,6 @@
-// The step of TAPIOCA_Init. Every rank makes as many calls as it declared variables, good or bad, and the last one
-// runs the step: so a rank that supplies the wrong thing still comes to the collective call and fails it for all.
+// The step of TAPIOCA_Init. Every rank makes as many calls as it declared variables, whether they are good or bad, and
+// the last one runs the step. So a rank that supplies something wrong still makes the collective call, which then fails
+// on all ranks.
 #include <algorithm>
 #include <numeric>
 
@@ -87,7 +88,7 @@ void Declared::supply(declared::Op op, DeclaredVariable const& which, SuppliedMe
     if (!split) settle(TAPIOCA_SUCCESS);
 }
 
-/// Starts a split run, or does all of another. If that fails, what was supplied is forgotten.
+/// Starts a run if it is split, and completes it otherwise. If that fails, what was supplied is forgotten.
 void Declared::begin()
 {
     error_.reset();
@@ -133,7 +134,7 @@ void Declared::split()
 
 bool Declared::progress()
 {
-    if (phase_ == Phase::gathering && split_) return true;  // a rank that skips its variables begins with the wait
+    if (phase_ == Phase::gathering && split_) return true;  // a rank that leaves out its variables begins in the wait
     if (phase_ != Phase::under_way) refuse(Errc::invalid_state, "TAPIOCA_Progress", "no step is under way");
     return step_.step.progress();
 }

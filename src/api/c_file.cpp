@@ -1,4 +1,5 @@
-// Files and the step of TAPIOCA_Init for C: argument checks that all ranks hear of, then the C++ call.
+// Files and the step of TAPIOCA_Init for C. Each function checks its arguments, tells all ranks the result, and then
+// makes the C++ call.
 #include <fmt/core.h>
 
 #include "api/c_face.hpp"
@@ -33,7 +34,7 @@ Mode mode_of(int mode)
     return mode == TAPIOCA_MODE_CREATE ? Mode::create : mode == TAPIOCA_MODE_UPDATE ? Mode::update : Mode::read;
 }
 
-/// Brings what is wrong with one rank's arguments to all, before a file is there to do it.
+/// Tells all ranks what is wrong with one rank's arguments while there is no file yet that could do it.
 void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local)
 {
     std::string const name = path ? path : "(null)";
@@ -44,7 +45,7 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
     auto const watchdog = file::watch_unopened(comm, "TAPIOCA_Open", name, {}, MPI_INFO_NULL);
     auto const agreed = comm::agree(comm, local);
     if (agreed) return;
-    auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same
+    auto const& failure = agreed.error();  // without the path, since ranks may have passed different ones
     throw Error(failure.code, failure.rank, failure.sys_errno, "",
                 fmt::format("tapioca: TAPIOCA_Open: rank {}: {}", failure.rank, failure.text));
 }
@@ -81,7 +82,7 @@ void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::DeclaredVaria
     file.declared = std::make_unique<Declared>(std::move(step), std::move(*variables));
 }
 
-/// Only the file's owner may end it: not while its step is under way on some rank.
+/// Fails on every rank if the step of the file is supplied in part or under way on some rank. Collective.
 void require_idle(TAPIOCA_File_s& file, char const* call)
 {
     agree(file, call, file.declared ? file.declared->idle() : core::Status());
@@ -215,7 +216,7 @@ int TAPIOCA_Step_of(TAPIOCA_File file, TAPIOCA_Step* step)
 
 int tapioca_fortran_open(MPI_Fint comm_f, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file)
 {
-    bool const active = comm::mpi_is_active();  // otherwise some MPIs end the program in the conversion
+    bool const active = comm::mpi_is_active();  // otherwise some MPIs end the program in this conversion
     return TAPIOCA_Open(active ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL, path, mode,
                         active ? MPI_Info_f2c(info) : MPI_INFO_NULL, file);
 }

@@ -1,4 +1,4 @@
-// Patterns for C. Local; bad values are kept and make TAPIOCA_Declare fail on every rank.
+// Patterns for C. All calls are local; bad values are kept and make TAPIOCA_Declare fail on every rank.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -13,7 +13,8 @@ namespace {
 constexpr char const* the_pattern = "the pattern handle";
 constexpr char const* pattern_pointer = "the pointer for the pattern handle";
 
-/// Adds what `make` returns, or an empty variable if `problem` is one, so that numbers stay right.
+/// Adds the variable that `make` returns. If `problem` is a failure, it adds an empty variable instead, so that the
+/// numbers of later variables stay right.
 template <class Make>
 void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem, int* var, Make&& make)
 {

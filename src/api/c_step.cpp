@@ -13,7 +13,7 @@ namespace {
 
 constexpr char const* the_step = "the step handle";
 
-/// A step that is run by variable number.
+/// The step of a handle, whose variables must be supplied by number.
 Step& by_number(TAPIOCA_Step step, char const* call)
 {
     auto& handle = alive(step, call, the_step);
@@ -31,10 +31,10 @@ void supply_by_number(TAPIOCA_Step handle, char const* call, declared::Op op, in
     if (var < 0) core::keep_first(local, core::fail(Errc::invalid_argument, "there is no such variable"));
     if (!local)
         step.spoil(core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
-    supply(step, static_cast<std::size_t>(var), memory, op);  // a bad number is out of range for C++, too
+    supply(step, static_cast<std::size_t>(var), memory, op);  // a bad number is out of range in C++, too
 }
 
-/// Numbers of a section's dimensions; `stride` may be null.
+/// The arrays that describe a section; `stride` may be null.
 struct SectionArguments {
     int ndims;
     std::int64_t const* shape;
