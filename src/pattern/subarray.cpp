@@ -1,4 +1,4 @@
-// Subarrays to layouts: checks, then folds dimensions that are whole or single into longer pieces.
+// Turns subarrays into layouts: checks them, and then folds dimensions that are whole or single into longer pieces.
 #include <algorithm>
 
 #include <fmt/core.h>
