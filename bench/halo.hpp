@@ -31,7 +31,7 @@ struct HaloCost {
     bool verified = true;
 };
 
-/// Collective over `comm`. The times are valid on rank 0 only; everything else is the same on every rank.
+/// Collective over `comm`. The results are the same on every rank.
 std::vector<HaloCost> measure_halos(MPI_Comm comm, HaloSetup const& setup);
 
 std::string table(std::string const& title, std::vector<HaloCost> const& costs);
