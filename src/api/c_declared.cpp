@@ -62,8 +62,7 @@ void Declared::supply(declared::Op op, DeclaredVariable const& which, SuppliedMe
             code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == declared::Op::write ? "write" : "read",
                               which.offset, which.count, which.type_size, what)));
     };
-    if (phase_ == Phase::under_way)
-        return spoil(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+    if (phase_ == Phase::under_way) return spoil(Errc::invalid_state, "the step is under way: call TAPIOCA_Wait first");
     phase_ = Phase::gathering;
 
     auto const var = take(which);
@@ -127,7 +126,7 @@ void Declared::settle(int code)
 void Declared::split()
 {
     if (phase_ == Phase::under_way)
-        refuse(Errc::invalid_state, "TAPIOCA_Start", "the step is under way: TAPIOCA_Wait comes first");
+        refuse(Errc::invalid_state, "TAPIOCA_Start", "the step is under way: call TAPIOCA_Wait first");
     phase_ = Phase::gathering;
     split_ = true;
 }
@@ -161,7 +160,7 @@ Moved Declared::wait()
 core::Status Declared::idle() const
 {
     if (phase_ == Phase::under_way)
-        return core::fail(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+        return core::fail(Errc::invalid_state, "the step is under way: call TAPIOCA_Wait first");
     if (!calls_.empty())
         return core::fail(Errc::invalid_state, fmt::format("{} of {} variables were supplied, and the step was not run",
                                                            calls_.size(), variables_.size()));

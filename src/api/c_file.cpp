@@ -15,7 +15,7 @@ constexpr char const* the_file = "the file handle";
 Declared& declared_of(TAPIOCA_File file, char const* call)
 {
     auto& handle = alive(file, call, the_file);
-    if (!handle.declared) refuse(Errc::invalid_state, call, "no step is declared: TAPIOCA_Init comes first");
+    if (!handle.declared) refuse(Errc::invalid_state, call, "no step is declared: call TAPIOCA_Init first");
     return *handle.declared;
 }
 
@@ -54,7 +54,8 @@ core::Result<std::vector<Declared::DeclaredVariable>> check_declaration(std::int
                                                                         std::int64_t const* size,
                                                                         std::int64_t const* offset, int nvars)
 {
-    if (nvars < 0) return core::fail(Errc::invalid_argument, fmt::format("{} variables", nvars));
+    if (nvars < 0)
+        return core::fail(Errc::invalid_argument, fmt::format("{} variables: the number must not be negative", nvars));
     if (nvars > 0 && (!count || !size || !offset))
         return core::fail(Errc::invalid_argument, "an array of counts, type sizes or offsets is null");
     std::vector<Declared::DeclaredVariable> variables;
@@ -74,7 +75,8 @@ void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::DeclaredVaria
     constexpr char const* call = "TAPIOCA_Init";
     core::Status local;
     if (!variables) local = tl::unexpected(variables.error());
-    if (file.declared) local = core::fail(Errc::invalid_state, "a step is declared: TAPIOCA_Finalize comes first");
+    if (file.declared)
+        local = core::fail(Errc::invalid_state, "a step is already declared: call TAPIOCA_Finalize first");
     agree(file, call, local);
     Pattern pattern;
     for (auto const& variable : *variables) pattern.add({{variable.offset, variable.count * variable.type_size}});

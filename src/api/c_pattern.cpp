@@ -33,14 +33,15 @@ void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem,
 core::Status check_place(int ranks, int rank)
 {
     if (ranks >= 1 && rank >= 0 && rank < ranks) return {};
-    return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}", rank, ranks));
+    return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}: there is no such rank", rank, ranks));
 }
 
 }  // namespace
 
 core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
 {
-    if (ndims < 1) return core::fail(Errc::invalid_argument, fmt::format("{} dimensions", ndims));
+    if (ndims < 1)
+        return core::fail(Errc::invalid_argument, fmt::format("{} dimensions: there must be at least 1", ndims));
     if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
         return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
     return {};

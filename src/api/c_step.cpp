@@ -18,7 +18,7 @@ Step& by_number(TAPIOCA_Step step, char const* call)
 {
     auto& handle = alive(step, call, the_step);
     if (handle.by_offset)
-        refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is run by TAPIOCA_Write, _Read and _Wait");
+        refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init must be run by TAPIOCA_Write, _Read and _Wait");
     return handle.step;
 }
 
@@ -27,7 +27,8 @@ void supply_by_number(TAPIOCA_Step handle, char const* call, declared::Op op, in
     auto& step = api::Internals::of(by_number(handle, call));
     auto local = memory.problem;
     if (memory.bytes < 0)
-        core::keep_first(local, core::fail(Errc::invalid_argument, fmt::format("{} bytes", memory.bytes)));
+        core::keep_first(local, core::fail(Errc::invalid_argument,
+                                           fmt::format("{} bytes: the number must not be negative", memory.bytes)));
     if (var < 0) core::keep_first(local, core::fail(Errc::invalid_argument, "there is no such variable"));
     if (!local)
         step.spoil(core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
@@ -202,7 +203,7 @@ int TAPIOCA_Step_free(TAPIOCA_Step* step)
         constexpr char const* call = "TAPIOCA_Step_free";
         auto& handle = c::required(step, call, "the pointer to the step handle");
         if (handle && c::alive(handle, call, c::the_step).by_offset)
-            c::refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is ended by TAPIOCA_Finalize");
+            c::refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init must be ended by TAPIOCA_Finalize");
         c::give_back(handle, call, c::the_step);
     });
 }

@@ -36,7 +36,8 @@ FileState::~FileState()
 {
     if (!open || std::uncaught_exceptions() > 0) return;
     if (!forgotten_)
-        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+        std::fprintf(stderr, "tapioca: %s: %s, and neither was close()\n", path.c_str(),
+                     forgotten_.error().text.c_str());
     else if (staging && session->team().rank() == 0)
         core::warn(flush::never_closed(path));
 }

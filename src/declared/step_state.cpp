@@ -51,8 +51,8 @@ core::Status StepState::forgotten() const
     if (!supplied || choice_.now().under_way() || past_the_log_) return {};
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
-        return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
-    return core::fail(Errc::invalid_state, fmt::format("{} of a step was supplied, and finish() was never called",
+        return core::fail(Errc::invalid_state, "a variable of a step was supplied, but finish() was never called");
+    return core::fail(Errc::invalid_state, fmt::format("{} of a step was supplied, but finish() was never called",
                                                        called(static_cast<std::size_t>(first - supplied_.begin()))));
 }
 
@@ -86,7 +86,7 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
     auto const declared = variables()[var]->bytes();
     if (bytes != declared)
         return spoil(var, op, Errc::invalid_argument,
-                     fmt::format("the buffer has {} bytes, the declaration {}", bytes, declared));
+                     fmt::format("the buffer has {} bytes, but {} were declared", bytes, declared));
     if (!data && bytes > 0)
         return spoil(var, op, Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
     data_[var] = data;

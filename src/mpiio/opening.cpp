@@ -62,7 +62,7 @@ std::shared_ptr<declared::FileState> open_file(Opened const& opened, Hints const
     } catch (Error const& error) {
         auto file = open(false);  // fails again if the stage is not the reason
         static std::atomic<bool> told = false;
-        if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files go without the stage", error.what()));
+        if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files are not staged", error.what()));
         return file;
     }
 }

@@ -160,7 +160,7 @@ core::Status check_fit(Variable const& variable, MemoryShape const& memory)
     auto const bytes = static_cast<std::uint64_t>(memory.bytes());
     if (bytes != variable.bytes())
         return core::fail(Errc::invalid_argument,
-                          fmt::format("the section has {} bytes, the declaration {}", bytes, variable.bytes()));
+                          fmt::format("the section has {} bytes, but {} were declared", bytes, variable.bytes()));
     auto const* const declared = variable.declared();
     if (!declared || declared->element_size != memory.element_size) return {};
     std::vector<std::int64_t> counts;
@@ -168,7 +168,7 @@ core::Status check_fit(Variable const& variable, MemoryShape const& memory)
     auto const mine = without_ones(counts);
     auto const theirs = without_ones(declared->count);
     if (mine == theirs || mine.size() < 2 || theirs.size() < 2) return {};
-    return core::fail(Errc::invalid_argument, fmt::format("the section has {} elements, the declaration {}",
+    return core::fail(Errc::invalid_argument, fmt::format("the section has {} elements, but {} were declared",
                                                           fmt::join(counts, " x "), fmt::join(declared->count, " x ")));
 }
 

@@ -48,7 +48,7 @@ std::size_t Pattern::add_named(std::string_view name, std::span<Extent const> ex
     auto variable = pattern::Variable::from_extents(number, extents, name);
     if (variable.status() && variable.bytes() % element_size != 0)
         variable = pattern::Variable::failed(
-            core::fail(Errc::invalid_argument, fmt::format("{}: {} bytes are no whole number of values of {} bytes",
+            core::fail(Errc::invalid_argument, fmt::format("{}: {} bytes are not a whole number of values of {} bytes",
                                                            variable.called(number), variable.bytes(), element_size)));
     variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
     return number;
@@ -61,9 +61,9 @@ std::size_t Pattern::add_named(std::string_view name, Subarray const& array, std
     if (sized.element_size == 1) sized.element_size = static_cast<std::int64_t>(element_size);
     auto variable = pattern::Variable::from_subarray(number, sized, name);
     if (variable.status() && element_size > 1 && sized.element_size != static_cast<std::int64_t>(element_size))
-        variable = pattern::Variable::failed(
-            core::fail(Errc::invalid_argument, fmt::format("{}: the array has elements of {} bytes, its type has {}",
-                                                           variable.called(number), sized.element_size, element_size)));
+        variable = pattern::Variable::failed(core::fail(
+            Errc::invalid_argument, fmt::format("{}: the array has elements of {} bytes, but its type has {}",
+                                                variable.called(number), sized.element_size, element_size)));
     variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
     return number;
 }

@@ -51,7 +51,7 @@ TEST(Open, RefusesPathsAndModesThatAreNone)
     expect_parts(error.text, {"open: rank 0: ", "file\\x00x: a zero byte in the path would cut it short"});
     error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("file"), static_cast<Mode>(7)); });
     EXPECT_EQ(error.code, Errc::invalid_argument);
-    expect_parts(error.text, {"7 is no mode"});
+    expect_parts(error.text, {"7 is not a mode"});
     EXPECT_FALSE(std::filesystem::exists(scratch.path("file")));
     error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("a\nb"), Mode::read); });
     expect_parts(error.text, {"a\\x0ab"});  // one line, whatever the name
