@@ -38,8 +38,8 @@ namespace tapioca::c {
 std::uintptr_t next_number();
 
 /// Handles of C and Fortran are numbers that are cast to pointers. No two objects ever have the same number, so a
-/// handle that is used after its object is gone is detected, and not dereferenced. Threads may use handles at the same
-/// time.
+/// handle that is used after its object is gone is detected, and not dereferenced. Threads may use this table at the
+/// same time.
 template <class T>
 class Handles {
 public:
