@@ -76,7 +76,7 @@ void set_aside(Options& options)
 core::Status check_arguments(OpenFile const& file)
 {
     if (file.path.find('\0') != std::string::npos)
-        return core::fail(Errc::invalid_argument, "a zero byte in the path would cut it short");
+        return core::fail(Errc::invalid_argument, "the path contains a zero byte");
     for (auto const known : {Mode::read, Mode::create, Mode::update})
         if (file.mode == known) return {};
     return core::fail(Errc::invalid_argument, fmt::format("{} is not a mode", static_cast<int>(file.mode)));
