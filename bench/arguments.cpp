@@ -55,18 +55,20 @@ void add_general(CLI::App& verb, Arguments& a)
 void add_moving(CLI::App& verb, Arguments& a)
 {
     auto* const steps =
-        verb.add_option("--steps", a.steps, "write whole files of so many steps, also through the stage")
+        verb.add_option("--steps", a.steps, "write whole files of this many steps, also through the stage")
             ->check(CLI::Range(1, 1'000'000))
             ->option_text("N [4 with --compute]");
-    auto* const compute = verb.add_option("--compute", a.compute_s, "the same, asleep so long between steps: held up?")
-                              ->check(CLI::Range(0.0, 3600.0))
-                              ->option_text("SECONDS");
+    auto* const compute =
+        verb.add_option("--compute", a.compute_s, "the same, asleep this long between steps: how long is it held up?")
+            ->check(CLI::Range(0.0, 3600.0))
+            ->option_text("SECONDS");
     auto const link = [&a](std::string const& text) { a.setup.link_bytes_per_s = link_rate(text); };
-    verb.add_option_function<std::string>("--link", link, "rate of the nodes' links: print what they allow")
+    verb.add_option_function<std::string>("--link", link, "rate of the nodes' links; prints what they allow")
         ->option_text("RATE, such as 1gbit")
         ->excludes(steps)
         ->excludes(compute);
-    verb.add_option("--switches", a.setup.switches, "ranks sit behind so many, in equal parts: print what must cross")
+    verb.add_option("--switches", a.setup.switches,
+                    "number of switches that share the ranks equally; prints what must cross them")
         ->check(CLI::Range(1, 100000))
         ->option_text("N [1]")
         ->excludes(steps)
@@ -94,7 +96,7 @@ std::string check_drain(std::string const& value)
         if (value == "on" || value == "off" || CLI::AsSizeValue(false)(rate).empty()) return {};
     } catch (CLI::Error const&) {  // not a number
     }
-    return value + ": expected on, off or bytes a second such as 500M";
+    return value + ": expected on, off or bytes per second such as 500M";
 }
 
 /// Options that choose and configure methods.
@@ -108,7 +110,7 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
         ->delimiter(',')
         ->check(CLI::IsMember(names).description(""))
         ->option_text("LIST [all]");
-    verb.add_option("--limit-call", a.setup.method.limit_call, "bytes of one call of the limit")
+    verb.add_option("--limit-call", a.setup.method.limit_call, "bytes per call when the limit is measured")
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
         ->option_text("BYTES [the whole piece]");
@@ -117,18 +119,19 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
         a.setup.method.stage = parse_stage(place);
         a.setup.method.stage.drain = std::move(drain);
     };
-    verb.add_option_function<std::string>("--stage", stage, "fast tier of the methods that have one, such as ssd:DIR")
+    verb.add_option_function<std::string>("--stage", stage, "fast tier for the methods that use one, such as ssd:DIR")
         ->option_text("TIER [dram]");
     verb.add_option("--stage-drain", a.setup.method.stage.drain,
-                    "TAPIOCA's log drains meanwhile: on, or bytes a second")
+                    "drain TAPIOCA's log in the background: on, or bytes per second")
         ->check(CLI::Validator(check_drain, ""))
         ->option_text("on|RATE [off]");
-    verb.add_flag("--ways", a.ways,
-                  "every way that TAPIOCA's planner could have taken, beside the one it takes: regret");
-    verb.add_flag("--dropin", a.setup.dropin, "MPI-IO a second time, through the drop-in library");
+    verb.add_flag(
+        "--ways", a.ways,
+        "run every way that the planner could have taken, and compare it with the one that it takes (regret)");
+    verb.add_flag("--dropin", a.setup.dropin, "measure MPI-IO a second time, through the drop-in library");
     verb.add_flag("--fsync", a.setup.fsync,
-                  always_whole ? "count fsync of the file in the end, for all methods"
-                               : "count fsync after every written step (whole files: in the end), for all methods");
+                  always_whole ? "include fsync of the file at the end, for all methods"
+                               : "include fsync after every written step (whole files: at the end), for all methods");
 }
 
 /// Adds one of the table's workloads. The returned function sets kind and workloads in `a` if that verb was given.
@@ -160,7 +163,9 @@ void add_election(CLI::App& app, Arguments& a)
         ->delimiter(',')
         ->check(CLI::Range(1, 4096))
         ->option_text("N,... [1,2,4,8,16,32,64]");
-    election->add_option("--ranks-per-node", a.election.ranks_per_node, "pretend such nodes; 0: those there are")
+    election
+        ->add_option("--ranks-per-node", a.election.ranks_per_node,
+                     "treat every group of this many ranks as a node; 0: the real nodes")
         ->check(CLI::Range(0, 100000))
         ->option_text("N [a quarter of the ranks]");
     election->add_option("--particles", a.election.particles, "particles per rank")
@@ -188,7 +193,7 @@ std::function<core::Status()> add_halo(CLI::App& app, Arguments& a)
     verb->add_option("--ghosts", setup->ghosts, "ghost cells at each end of each dimension")
         ->check(CLI::Range(0, 1000))
         ->option_text("N [1]");
-    verb->add_flag("--write-only", a.write_only, "do not tell of reading");
+    verb->add_flag("--write-only", a.write_only, "do not report reading");
     add_general(*verb, a);
     return [=, &a]() -> core::Status {
         if (!verb->parsed()) return {};

@@ -27,7 +27,7 @@ std::size_t product(Lengths const& lengths)
     return product;
 }
 
-/// The blocks of an array that the ranks have, and this rank's in memory, with ghost cells and without.
+/// An array that is cut into blocks, one per rank, and this rank's block in memory, with and without ghost cells.
 class Halo {
 public:
     Halo(MPI_Comm comm, HaloSetup const& setup, std::int64_t edge) : ghosts_(setup.ghosts)
@@ -81,7 +81,7 @@ public:
 private:
     static double value(int rank, std::size_t i) { return rank + 1 + static_cast<double>(i) / 1024; }
 
-    /// Every row of the block: its first cell in the array, and where it begins in packed memory.
+    /// Calls copy(first cell in the array, beginning in packed memory, bytes) for every row of the block.
     template <class Copy>
     void copy_rows(Copy const& copy)
     {
@@ -104,7 +104,7 @@ private:
 
 constexpr int steps_of_a_file = 4;  ///< the first is not counted
 
-/// Seconds of a step, of one file that is written or read in one of the three ways.
+/// Writes or reads one file in one of the three ways, and returns the seconds per step.
 double run_file(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cost,
                 std::function<void(tapioca::Step&, tapioca::Variable<double>)> const& step_of)
 {
@@ -139,7 +139,7 @@ void write_all(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cos
         step.write(u, halo.packed);
         step.finish();
     });
-    // Last, so that this is the file that is read.
+    // This comes last, so that its file is the one that is read.
     auto const in_place = run_file(comm, halo, path, cost, [&](auto& step, auto u) {
         step.write(u, halo.interior());
         step.finish();
@@ -216,7 +216,7 @@ std::string table(std::string const& title, std::vector<HaloCost> const& costs)
 {
     auto text = title + "\n";
     constexpr auto row = "  {:>5}  {:>5}  {:>10}  {:>14}  {:>32}  {:>32}  {:>32}\n";
-    text += fmt::format(row, "", "edge", "a rank", "way", "packed already", "from where it lies", "packed by hand");
+    text += fmt::format(row, "", "edge", "per rank", "way", "already packed", "in place", "packed by hand");
     for (auto const& cost : costs)
         text += fmt::format(row, cost.writing ? "write" : "read", cost.edge,
                             tapioca::core::format_bytes(static_cast<std::uint64_t>(cost.bytes_per_rank)), cost.way,

@@ -1,6 +1,6 @@
-// HACC-IO: every rank writes the nine arrays of its particles, and reads them back. In a file of layout aos the ranks
-// come one after the other, each with its nine arrays; in one of layout soa the variables do, each with the arrays of
-// all ranks. Ranks have different numbers of particles, and find their places by a scan.
+// HACC-IO: every rank writes the nine arrays of its particles, and reads them back. With layout aos, the file has one
+// rank after the other, each with its nine arrays. With layout soa, it has one variable after the other, each with the
+// arrays of all ranks. Ranks have different numbers of particles; a scan tells each rank its place.
 // usage: hacc [FILE [aos|soa]]
 #include <tapioca/tapioca.hpp>
 
@@ -14,12 +14,12 @@ namespace {
 
 enum class Layout { aos, soa };
 
-/// The variables XX YY ZZ VX VY VZ phi pid mask of a rank with `mine` particles, of `total` in all, of which `before`
-/// are on lower ranks: an extent each, 38 bytes a particle. Local.
+/// The variables XX YY ZZ VX VY VZ phi pid mask of a rank with `mine` of all `total` particles; `before` particles are
+/// on lower ranks. Each variable is one extent; together they have 38 bytes per particle. Local.
 tapioca::Pattern hacc_pattern(Layout layout, std::int64_t mine, std::int64_t before, std::int64_t total,
                               std::int64_t file_offset = 0)
 {
-    std::int64_t sizes_before = 0;  // of the variables before this one, for a particle
+    std::int64_t sizes_before = 0;  // bytes per particle of the variables before this one
     auto const next = [&](std::int64_t size) {
         auto const offset =
             layout == Layout::aos ? before * 38 + mine * sizes_before : total * sizes_before + before * size;
@@ -42,7 +42,7 @@ struct Particles {
     std::vector<std::uint16_t> mask;
 };
 
-/// Makes up the particles from number `first` on.
+/// Fills in particles, the first of which has the number `first`.
 void compute(Particles& particles, std::int64_t first)
 {
     for (std::size_t i = 0; i < particles.pid.size(); ++i) {
@@ -61,7 +61,7 @@ bool write_and_read(char const* path, Layout layout, int rank)
     std::int64_t before = 0;
     std::int64_t total = 0;
     MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) before = 0;  // which MPI leaves undefined
+    if (rank == 0) before = 0;  // MPI leaves it undefined there
     MPI_Allreduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
 
     Particles particles(static_cast<std::size_t>(mine));

@@ -1,4 +1,4 @@
-// The README's example: every rank writes its block of a 2-d array, three time steps in one file.
+// The example of the README: every rank writes its block of a 2-d array, in three time steps, to one file.
 #include <tapioca/tapioca.hpp>
 
 #include <cstdio>

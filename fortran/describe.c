@@ -1,4 +1,4 @@
-/* What the compiler knows about an array that was passed: where its elements lie. */
+/* Describes where the elements of an array argument lie, as the compiler knows it. */
 #include "../src/api/fortran_array.h"
 
 #include <ISO_Fortran_binding.h>
@@ -16,7 +16,7 @@ void tapioca_fortran_describe(CFI_cdesc_t const* array, tapioca_fortran_array* d
     for (i = 0; i < array->rank; ++i) {
         description->extent[i] = array->dim[i].extent;
         description->step[i] = array->dim[i].sm;
-        if (array->dim[i].extent == -1) { /* assumed size, which is contiguous */
+        if (array->dim[i].extent == -1) { /* an array of assumed size, which is contiguous */
             description->available = INT64_MAX;
             return;
         }

@@ -7,18 +7,18 @@
 !     call tapioca_write(f, offset(1), x, count(1), type_size(1), status(1))
 !     ...
 !
-! tapioca.h has the contract of each call. What differs:
+! tapioca.h describes each call. The differences are:
 !
 ! - Communicators and infos are integer handles: `comm` with `use mpi`, `comm%MPI_VAL` with `use mpi_f08`. So this
-!   module belongs to a compiler, and to no MPI.
-! - The last argument of every subroutine is the optional ierror. Without it an error is printed and ends the program.
-! - Buffers are arrays or scalars of any type and rank, and sections of arrays, such as u(1:nx, 1:ny) of an array with
-!   ghost cells, or u(::2, :): these are moved from where they lie, and as a whole. A section with a vector subscript,
-!   u([1, 3, 8]), is a copy that the compiler throws away too early: do not pass one. Buffers and statuses are used
-!   until the run is over, which the compiler cannot see: declare them `asynchronous` (or `target`), and keep them in
-!   scope.
-! - Dimensions of subarrays come in Fortran's order, fastest first; `start` counts from 0, as MPI's does, and so do
-!   variable numbers. Counts, sizes and offsets are integer(int64).
+!   module depends on the compiler, but not on the MPI.
+! - The last argument of every subroutine is the optional ierror. Without it, an error is printed and ends the program.
+! - Buffers are arrays or scalars of any type and rank, or sections of arrays, such as u(1:nx, 1:ny) of an array with
+!   ghost cells, or u(::2, :). Sections are moved in place, and only as a whole. Do not pass a section with a vector
+!   subscript, such as u([1, 3, 8]): it is a copy that the compiler discards too early. Buffers and statuses are used
+!   until the run is over, which the compiler cannot know. Therefore declare them `asynchronous` (or `target`), and keep
+!   them in scope.
+! - Dimensions of subarrays are in Fortran's order, with the fastest first. `start` and variable numbers count from 0,
+!   as in MPI. Counts, sizes and offsets are integer(int64).
 module tapioca
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: int64, error_unit
@@ -39,7 +39,7 @@ module tapioca
     integer, parameter, public :: TAPIOCA_ERR_UNSUPPORTED = 11
     integer, parameter, public :: TAPIOCA_ERR_INTERNAL = 99
 
-    ! The version of this module; tapioca_get_version tells that of the library.
+    ! The version of this module; tapioca_get_version returns that of the library.
     integer, parameter, public :: TAPIOCA_VERSION_MAJOR = 0
     integer, parameter, public :: TAPIOCA_VERSION_MINOR = 1
     integer, parameter, public :: TAPIOCA_VERSION_PATCH = 0
@@ -228,7 +228,7 @@ contains
         call deliver(c_add_extents(pattern%handle, n, offset, length, pointer_to(var)), ierror)
     end subroutine
 
-    ! `extents` is the shape of the global array. `stride` comes after the arguments that are always there.
+    ! `extents` is the shape of the global array. The optional `stride` comes after the required arguments.
     subroutine tapioca_pattern_add_subarray(pattern, extents, start, count, element_size, file_offset, stride, var, &
             ierror)
         type(tapioca_pattern), intent(in) :: pattern
@@ -446,7 +446,7 @@ contains
         text = from_c(c_error_text(code))
     end function
 
-    ! The line that describes the last error of this thread.
+    ! One line that describes the last error of this thread.
     function tapioca_last_error() result(text)
         character(len=:), allocatable :: text
         text = from_c(c_last_error())
@@ -470,7 +470,7 @@ contains
         call deliver(c_get_version(major, minor, patch), ierror)
     end subroutine
 
-    ! Hands on a code, or ends the program where nobody asked for it.
+    ! Returns the code in ierror if that is present; otherwise an error ends the program.
     subroutine deliver(code, ierror)
         integer(c_int), intent(in) :: code
         integer, intent(out), optional :: ierror

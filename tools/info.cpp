@@ -103,7 +103,7 @@ int run_info(Words const& words)
     app.add_option("--platform", platform,
                    "a platform file, or the name of one that is shipped [TAPIOCA_PLATFORM, or none]")
         ->option_text("NAME");
-    app.add_option("--dir", directory, "a directory on the file system to look at")
+    app.add_option("--dir", directory, "a directory on the file system to examine")
         ->check(CLI::ExistingDirectory)
         ->option_text("DIR [.]");
     app.add_flag("--json", json, "as JSON");

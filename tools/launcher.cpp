@@ -259,14 +259,17 @@ core::Status read_part(Command& command, LaunchedProgram part, IsProgram const& 
         }
         auto const& value = option.values[0];
         if (command.kind == Launcher::open_mpi && name == "app")
-            return core::fail(Errc::unsupported,
-                              fmt::format("--app {}: Open MPI gives its programs no variables; write them into the "
-                                          "command, with : between them",
-                                          value));
+            return core::fail(
+                Errc::unsupported,
+                fmt::format(
+                    "--app {}: Open MPI passes no variables to programs of an app file; write the programs into the "
+                    "command, separated by :",
+                    value));
         if (command.kind == Launcher::open_mpi && value == "mca_base_env_list")
-            return core::fail(Errc::unsupported,
-                              "mca_base_env_list: Open MPI does not take it beside -x, which tapioca run adds; write "
-                              "-x NAME=VALUE for each");
+            return core::fail(
+                Errc::unsupported,
+                "mca_base_env_list: Open MPI does not accept it together with -x, which tapioca run adds; use "
+                "-x NAME=VALUE for each variable");
         if (name == "wdir" || name == "wd" || name == "D" || name == "chdir") part.directory = value;
         if (option.values.size() == 2 && value == "LD_LIBRARY_PATH") part.library_path = option.values[1];
         listed = listed || name == "configfile";

@@ -22,12 +22,12 @@ struct LogVerb {
     int (*run)(Words const& words);
 };
 constexpr std::array<LogVerb, 6> log_verbs = {
-    {{"list", "[PATH...]", "what logs there are: in directories, or of targets [. /dev/shm]", list_logs},
-     {"dump", "PATH", "every request", dump_logs},
-     {"verify", "PATH...", "checks everything; status 1 and a line for each thing that is wrong", verify_logs},
-     {"read", "PATH", "a request's data, or the requests of a log that is being written", read_log},
-     {"recover", "TARGET", "brings the logs into the file; alone, or under mpiexec on all hosts", recover_logs},
-     {"discard", "PATH", "removes logs and marker: what is in them is lost", discard_logs}}};
+    {{"list", "[PATH...]", "lists the logs in directories, or of targets [. /dev/shm]", list_logs},
+     {"dump", "PATH", "shows every request", dump_logs},
+     {"verify", "PATH...", "checks everything; prints a line for each problem, and then returns 1", verify_logs},
+     {"read", "PATH", "shows requests, or the data of one, also while the log is being written", read_log},
+     {"recover", "TARGET", "writes the logs to the file; alone, or under mpiexec on all hosts", recover_logs},
+     {"discard", "PATH", "removes logs and marker; their data is lost", discard_logs}}};
 
 std::vector<Use> log_uses()
 {
@@ -40,11 +40,12 @@ std::vector<Use> log_uses()
 std::string log_usage()
 {
     std::string text =
-        "tapioca log: the logs of staged files, which are beside the target's marker TARGET.tapioca, or left of a "
-        "crash\n\n";
+        "tapioca log: the logs of staged files. A staged file has a marker TARGET.tapioca; logs and marker remain "
+        "after a "
+        "crash.\n\n";
     for (auto const& verb : log_verbs)
         text += fmt::format("  tapioca log {:<22}{}\n", fmt::format("{} {}", verb.name, verb.arguments), verb.about);
-    return text + "\nPATH is a target, a directory of logs or a .meta file. Each has a --help.\n";
+    return text + "\nPATH is a target, a directory of logs or a .meta file. Each command has a --help.\n";
 }
 
 int run_log(Words const& words)

@@ -48,7 +48,7 @@ core::Status leave_foreign(std::vector<LogFacts>& all)
         if (facts.foreign) fmt::print("left alone: {}\n", core::printable(facts.damage.front()));
         if (!facts.foreign) ours.push_back(facts);
     }
-    if (ours.empty() && !all.empty()) return core::fail(tapioca::Errc::permission, "none of this is yours");
+    if (ours.empty() && !all.empty()) return core::fail(tapioca::Errc::permission, "none of these logs belong to you");
     all = std::move(ours);
     return {};
 }
@@ -60,7 +60,7 @@ core::Status check_removable(std::vector<LogFacts> const& all, bool by_target)
         auto const name = facts.sought.place.meta();
         if (facts.live) return core::fail(tapioca::Errc::invalid_state, name + ": a running job is writing it");
         if (!by_target && facts.marked)
-            return core::fail(tapioca::Errc::invalid_state, fmt::format("{}: belongs to {}: say tapioca log discard {}",
+            return core::fail(tapioca::Errc::invalid_state, fmt::format("{}: belongs to {}: use tapioca log discard {}",
                                                                         name, facts.target, facts.target));
     }
     return {};
@@ -72,8 +72,8 @@ int discard_logs(Words const& words)
 {
     std::string path;
     bool yes = false;
-    CLI::App app("Removes logs and their marker. What is in them and not in the target is lost.");
-    app.add_option("PATH", path, "a target, or a directory with logs that no marker means")->required();
+    CLI::App app("Removes logs and their marker. Data that is only in the logs is lost.");
+    app.add_option("PATH", path, "a target, or a directory with logs that no marker names")->required();
     app.add_flag("--yes", yes, "do not ask");
     if (auto const status = parse_log(app, "discard", words)) return *status;
     auto finding = stage::find_logs(path);

@@ -73,9 +73,10 @@ int read_log(Words const& words)
     LogReading a;
     CLI::App app("The requests of a log, finished or live, or the data of one.");
     app.add_option("PATH", a.path, "a target, a directory of logs or a .meta file")->required();
-    auto* const rank = app.add_option("--rank", a.rank, "requests of this rank")->option_text("R");
-    auto* const request =
-        app.add_option("--request", a.request, "the data of this one, counted from 0")->option_text("N")->needs(rank);
+    auto* const rank = app.add_option("--rank", a.rank, "show only requests of this rank")->option_text("R");
+    auto* const request = app.add_option("--request", a.request, "show the data of this request, counted from 0")
+                              ->option_text("N")
+                              ->needs(rank);
     app.add_option("--output", a.output, "file for the data [stdout]")->option_text("FILE")->needs(request);
     app.add_flag("--follow", a.follow, "wait for further requests while the program runs")->excludes(request);
     if (auto const status = parse_log(app, "read", words)) return *status;

@@ -42,7 +42,7 @@ int fail(std::string const& what)
 }
 
 char const* const about =
-    "The plan of a job that does not run, on a described machine: who aggregates, on which tier, at which cost.\n"
+    "Plans a job on a described machine without running it: which ranks aggregate, on which tier, at which cost.\n"
     "\n"
     "  tapioca plan --platform theta --nodes 1024 --ppn 16 --workload hacc:25000,aos --aggregators 192\n"
     "  tapioca plan --platform mira --nodes 512 --workload hacc:25000,soa --compare\n"
@@ -54,14 +54,14 @@ struct Setting {
     char const* help;  ///< {words} and {default} are replaced by those of the setting
 };
 constexpr std::array<Setting, 8> settings_asked = {
-    {{"--aggregators", "nbaggr", "their number, auto, poster or paper; gathers in any case"},
-     {"--buffersize", "buffersize", "bytes of a buffer, such as 16M"},
-     {"--buffers", "buffers", "buffers of an aggregator"},
+    {{"--aggregators", "nbaggr", "number of aggregators, auto, poster or paper; data is then always gathered"},
+     {"--buffersize", "buffersize", "bytes per buffer, such as 16M"},
+     {"--buffers", "buffers", "buffers per aggregator"},
      {"--strategy", "strategy", "placement: {words} [{default}]"},
      {"--model", "model", "cost model: {words}"},
      {"--tier", "aggrtier", "tier of the buffers [the cheapest that has room]"},
-     {"--persistency", "persistency", "that the tier must have: {words}"},
-     {"--memory", "memory", "cap for a process"}}};
+     {"--persistency", "persistency", "persistency that the tier must have: {words}"},
+     {"--memory", "memory", "memory limit of a process"}}};
 
 std::string hint_of(Setting const& setting)
 {
@@ -82,20 +82,20 @@ void add_options(CLI::App& app, Asked& asked)
     auto const* const set = std::getenv("TAPIOCA_PLATFORM");
     asked.platform = set ? set : "laptop";
     app.add_option("--platform", asked.platform,
-                   "a platform file, or one that is shipped: " +
+                   "a platform file, or the name of a shipped one: " +
                        fmt::format("{}", fmt::join(machine::shipped_platforms(), ", ")))
         ->capture_default_str();
-    app.add_option("--nodes", asked.nodes, "nodes of the job, the first of the machine [all]")
+    app.add_option("--nodes", asked.nodes, "number of nodes of the job, which has the first nodes of the machine [all]")
         ->check(CLI::Range(1, 10'000'000));
-    app.add_option("--ppn", asked.ppn, "ranks a node [one per core]")->check(CLI::Range(1, 100'000));
+    app.add_option("--ppn", asked.ppn, "ranks per node [one per core]")->check(CLI::Range(1, 100'000));
     app.add_option("--workload", asked.workload, workloads::texts())->capture_default_str();
     for (auto const& setting : settings_asked) add_setting(app, asked, setting);
-    app.add_option("--tier-capacity", asked.capacities, "TIER=BYTES: what a tier has on every node, such as hbm=32M")
+    app.add_option("--tier-capacity", asked.capacities, "TIER=BYTES: capacity of a tier on every node, such as hbm=32M")
         ->allow_extra_args(false);
     app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
-    app.add_flag("--explain", asked.explain, "every aggregator's place, its costs and the next best");
-    app.add_flag("--compare", asked.compare, "a table of all strategies");
-    app.add_flag("--json", asked.json, "the plan as JSON");
+    app.add_flag("--explain", asked.explain, "show every aggregator's place, its costs and the next best candidates");
+    app.add_flag("--compare", asked.compare, "print a table of all strategies");
+    app.add_flag("--json", asked.json, "print the plan as JSON");
     app.add_option("--svg", asked.svg, "draw the plan into this file");
 }
 
@@ -200,8 +200,8 @@ core::Status draw(Planner const& planner, plan::Plan const& plan, Asked const& a
     auto const& route = asked.read ? plan.read : plan.write;
     if (route.way == plan::Way::direct || route.aggregator_places.empty())
         return core::fail(Errc::unsupported,
-                          "--svg: nothing is placed: every rank goes straight to the file, or there "
-                          "is one node; --aggregators N gathers in any case");
+                          "--svg: nothing is placed, since every rank accesses the file directly or there "
+                          "is one node; with --aggregators N, data is always gathered");
     auto const& machine = *plan.job.machine;
     Picture picture;
     picture.machine = &machine;

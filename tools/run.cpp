@@ -34,14 +34,15 @@ char const* const about =
     "  tapioca run -- mpirun -n 4 python3 analysis.py\n"
     "\n"
     "Options:\n"
-    "  --report FILE      a JSON account of every file, as TAPIOCA_REPORT\n"
-    "  --set NAME=VALUE   the setting TAPIOCA_NAME; may be repeated\n"
+    "  --report FILE      write a JSON account of every file, like TAPIOCA_REPORT\n"
+    "  --set NAME=VALUE   set TAPIOCA_NAME; may be repeated\n"
     "  --dry-run          print the command instead of running it\n"
-    "  -h,--help          this text\n"
+    "  -h,--help          print this text\n"
     "\n"
     "The launcher may be mpiexec or mpirun of Open MPI, MPICH, Intel MPI and others, srun or aprun; without one the\n"
     "program runs as a single process. Programs on MPICH's ABI, such as Intel's, Cray's and MVAPICH's, get MPICH's\n"
-    "library. Where the MPI cannot be seen, as in scripts, the launcher's own decides. On several hosts the library\n"
+    "library. If the MPI cannot be recognised, as in scripts, the launcher's own decides. On several hosts the "
+    "library\n"
     "must be at the same path everywhere. Exit status: that of the command; 2 if it was not started.\n";
 
 std::vector<Use> run_uses()
@@ -180,8 +181,9 @@ core::Result<SeenProgram> look_at(Command const& command)
         if (!seen.mpi)
             seen = {*mpi, shown, path, variables};
         else if (seen.mpi->family != (*mpi)->family)
-            return core::fail(Errc::unsupported, fmt::format("{} is built on {}, and {} on {}", seen.shown,
-                                                             seen.mpi->describe(), shown, (*mpi)->describe()));
+            return core::fail(Errc::unsupported,
+                              fmt::format("{} is built on {}, but {} on {}: all programs must use one MPI", seen.shown,
+                                          seen.mpi->describe(), shown, (*mpi)->describe()));
     }
     return seen;
 }

@@ -54,7 +54,7 @@ Chosen array1d_options(CLI::App& verb)
 {
     auto const a = std::make_shared<Array1dArguments>();
     take_bytes(verb.add_option("--bytes", a->bytes, "bytes of the largest piece"), most_bytes, "BYTES [100000]");
-    verb.add_option("--distribution", a->distributions, "of sizes over ranks: uniform, random, normal")
+    verb.add_option("--distribution", a->distributions, "distribution of sizes over ranks: uniform, random, normal")
         ->delimiter(',')
         ->check(CLI::IsMember(distributions))
         ->option_text("LIST [all]");

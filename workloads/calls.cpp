@@ -40,8 +40,8 @@ Workload make_calls(std::string const& name, std::int64_t bytes, std::int64_t bl
 Chosen options_of_calls(CLI::App& verb, std::string const& name, bool spread)
 {
     auto const a = std::make_shared<CallsArguments>();
-    take_bytes(verb.add_option("--block", a->blocks, "bytes of a rank in a call")->delimiter(','),
-               std::int64_t{1} << 30, "BYTES,... [4K]");
+    take_bytes(verb.add_option("--block", a->blocks, "bytes per rank and call")->delimiter(','), std::int64_t{1} << 30,
+               "BYTES,... [4K]");
     take_bytes(verb.add_option("--bytes", a->bytes, "bytes per rank"), most_bytes, "BYTES [16M]");
     return [=]() -> core::Result<std::vector<Maker>> {
         std::vector<Maker> list;

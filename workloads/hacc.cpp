@@ -74,14 +74,14 @@ Chosen hacc_options(CLI::App& verb)
         ->delimiter(',')
         ->check(CLI::IsMember({"aos", "soa"}))
         ->option_text("LIST [aos,soa]");
-    verb.add_option("--sizes", a->sizes.distribution, "of particles over ranks: uniform or normal")
+    verb.add_option("--sizes", a->sizes.distribution, "distribution of particles over ranks: uniform or normal")
         ->check(CLI::IsMember({"uniform", "normal"}))
         ->option_text("KIND [uniform]");
-    verb.add_option("--seed", a->sizes.seed, "of normal sizes")->option_text("N [1]");
-    verb.add_option("--heavy", a->sizes.heavy, "half of the ranks that has the larger share: first, last or none")
+    verb.add_option("--seed", a->sizes.seed, "seed of normal sizes")->option_text("N [1]");
+    verb.add_option("--heavy", a->sizes.heavy, "the half of the ranks with the larger share: first, last or none")
         ->check(CLI::IsMember({"first", "last", "none"}))
         ->option_text("HALF [none]");
-    verb.add_option("--share", a->sizes.share, "its share of the data")
+    verb.add_option("--share", a->sizes.share, "share of the data that this half has")
         ->check(CLI::Range(0.0, 1.0))
         ->option_text("F [0.75]");
     return [a] {
@@ -134,7 +134,7 @@ Workload make_hacc(int ranks, std::int64_t particles, std::string const& layout,
 }
 
 extern constexpr WorkloadKind hacc = {.name = "hacc",
-                                      .about = "HACC-IO: nine variables, 38 bytes a particle",
+                                      .about = "HACC-IO: nine variables, 38 bytes per particle",
                                       .options = hacc_options,
                                       .text = "hacc:PARTICLES,aos|soa",
                                       .from_words = hacc_of};

@@ -50,10 +50,10 @@ struct InterleavedArguments {
 Chosen interleaved_options(CLI::App& verb)
 {
     auto const a = std::make_shared<InterleavedArguments>();
-    take_bytes(verb.add_option("--block", a->blocks, "bytes of a block")->delimiter(','), std::int64_t{1} << 30,
+    take_bytes(verb.add_option("--block", a->blocks, "bytes per block")->delimiter(','), std::int64_t{1} << 30,
                "BYTES,... [64,1K,16K]");
     take_bytes(verb.add_option("--bytes", a->bytes, "bytes per rank"), most_bytes, "BYTES [8M]");
-    verb.add_option("--declare", a->declare, "subarray, or list: an irregular deal as a list of extents")
+    verb.add_option("--declare", a->declare, "subarray, or list: irregular blocks as a list of extents")
         ->check(CLI::IsMember({"subarray", "list"}))
         ->option_text("KIND [subarray]");
     return [a] {

@@ -6,7 +6,7 @@
 
 static int rank;
 
-/* Collective calls fail on every rank: each comes here with the same code. */
+/* A collective call that fails does so on every rank, so all ranks get here with the same code. */
 static void must(int code)
 {
     if (code == TAPIOCA_SUCCESS) return;

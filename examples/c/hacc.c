@@ -1,6 +1,6 @@
-/* HACC-IO: every rank writes the nine arrays of its particles, and reads them back. In a file of layout aos the ranks
- * come one after the other, each with its nine arrays; in one of layout soa the variables do, each with the arrays of
- * all ranks. Ranks have different numbers of particles, and find their places by a scan.
+/* HACC-IO: every rank writes the nine arrays of its particles, and reads them back. With layout aos, the file has one
+ * rank after the other, each with its nine arrays. With layout soa, it has one variable after the other, each with the
+ * arrays of all ranks. Ranks have different numbers of particles; a scan tells each rank its place.
  * usage: c_hacc [FILE [aos|soa]] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,11 @@ static void must(int code)
     exit(1);
 }
 
-/* The nine variables of a rank with `mine` particles, of `total` in all, of which `before` are on lower ranks. Local.
- */
+/* The nine variables of a rank with `mine` of all `total` particles; `before` particles are on lower ranks. Local. */
 static void hacc_pattern(int layout, int64_t mine, int64_t before, int64_t total, int64_t file_offset,
                          TAPIOCA_Pattern* pattern)
 {
-    int64_t sizes_before = 0; /* of the variables before this one, for a particle */
+    int64_t sizes_before = 0; /* bytes per particle of the variables before this one */
     int v;
     must(TAPIOCA_Pattern_create(pattern));
     for (v = 0; v < variables; ++v) {
@@ -38,7 +37,7 @@ static void hacc_pattern(int layout, int64_t mine, int64_t before, int64_t total
     }
 }
 
-/* Makes up variable `v` of `mine` particles from number `first` on. */
+/* Fills in variable `v` of `mine` particles, the first of which has the number `first`. */
 static void compute(void* data, int v, int64_t mine, int64_t first)
 {
     int64_t i;
@@ -62,7 +61,7 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     mine = 1000 + 10 * rank;
     MPI_Exscan(&mine, &before, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) before = 0; /* which MPI leaves undefined */
+    if (rank == 0) before = 0; /* MPI leaves it undefined there */
     MPI_Allreduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     for (v = 0; v < variables; ++v) {
         data[v] = malloc((size_t)(mine * variable_bytes[v]));

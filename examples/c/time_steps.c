@@ -1,5 +1,5 @@
-/* Time steps appended to one file: every rank's block of a 2-d array, written while the next step is computed, then
- * the last step read back. */
+/* Appends time steps to one file: every rank writes its block of a 2-d array while it computes the next step. At the
+ * end, the last step is read back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tapioca/tapioca.h>
@@ -31,7 +31,7 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Info_create(&hints);
-    MPI_Info_set(hints, "tapioca_buffers", "4"); /* options are hints: docs/settings.md lists them */
+    MPI_Info_set(hints, "tapioca_buffers", "4"); /* options are given as hints; docs/settings.md lists them */
 
     must(TAPIOCA_Block_of(2, shape, ranks, rank, start, count));
     must(TAPIOCA_Pattern_create(&pattern));
@@ -50,7 +50,7 @@ int main(int argc, char** argv)
         double* const swapped = now;
         must(TAPIOCA_Step_rebase(step, t * step_bytes));
         must(TAPIOCA_Step_write(step, 0, now, elements * (int64_t)sizeof *now));
-        must(TAPIOCA_Step_start(step)); /* `now` is the library's until the wait */
+        must(TAPIOCA_Step_start(step)); /* `now` belongs to the library until the wait */
         for (i = 0; i < elements; ++i) {
             next[i] = now[i] + 1; /* compute; reading `now` is allowed */
             if (i % 10000 == 0) must(TAPIOCA_Step_progress(step, &done));

@@ -28,7 +28,7 @@ program algorithm2
         ofst(i) = offset + (i - 1) * n * type_size(i)
     end do
 
-    ! Without ierror an error is printed and ends the program.
+    ! Without ierror, an error is printed and ends the program.
     call tapioca_open(MPI_COMM_WORLD%MPI_VAL, path, TAPIOCA_MODE_CREATE, MPI_INFO_NULL%MPI_VAL, f)
     call tapioca_init(f, count, type_size, ofst, 3)
     call tapioca_write(f, ofst(1), x, n, type_size(1), status(1))

@@ -1,6 +1,6 @@
-! HACC-IO: every rank writes the nine arrays of its particles, and reads them back. In a file of layout aos the ranks
-! come one after the other, each with its nine arrays; in one of layout soa the variables do, each with the arrays of
-! all ranks. Ranks have different numbers of particles, and find their places by a scan.
+! HACC-IO: every rank writes the nine arrays of its particles, and reads them back. With layout aos, the file has one
+! rank after the other, each with its nine arrays. With layout soa, it has one variable after the other, each with the
+! arrays of all ranks. Ranks have different numbers of particles; a scan tells each rank its place.
 ! usage: fortran_hacc [FILE [aos|soa]]
 program hacc
     use, intrinsic :: iso_fortran_env, only: int16, int64, real32
@@ -28,7 +28,7 @@ program hacc
     mine = 1000 + 10 * rank
     before = 0
     call MPI_Exscan(mine, before, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD)
-    if (rank == 0) before = 0  ! which MPI leaves undefined
+    if (rank == 0) before = 0  ! MPI leaves it undefined there
     call MPI_Allreduce(mine, total, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD)
 
     allocate (floats(mine, 7), pid(mine), mask(mine))
@@ -62,12 +62,12 @@ program hacc
 
 contains
 
-    ! The nine variables of a rank with `mine` particles, of `total` in all, of which `before` are on lower ranks. Local.
+    ! The nine variables of a rank with `mine` of all `total` particles; `before` particles are on lower ranks. Local.
     subroutine hacc_pattern(layout, mine, before, total, file_offset, pattern)
         character(len=*), intent(in) :: layout
         integer(int64), intent(in) :: mine, before, total, file_offset
         type(tapioca_pattern), intent(inout) :: pattern
-        integer(int64) :: sizes_before, offset  ! sizes of the variables before this one, for a particle
+        integer(int64) :: sizes_before, offset  ! sizes_before: bytes per particle of the variables before
         integer :: v
         call tapioca_pattern_create(pattern)
         sizes_before = 0

@@ -1,5 +1,5 @@
-! Time steps appended to one file: every rank's block of a 2-d array, written while the next step is computed. With the
-! older `use mpi`, whose communicators are integers.
+! Appends time steps to one file: every rank writes its block of a 2-d array while it computes the next step. It uses
+! the older `use mpi`, whose communicators are integers.
 program time_steps
     use, intrinsic :: iso_fortran_env, only: int64, real64
     use mpi
@@ -35,7 +35,7 @@ program time_steps
     do t = 0, steps - 1
         call tapioca_step_rebase(step, t * product(extents) * real_bytes)
         call tapioca_step_write(step, 0, now)
-        call tapioca_step_start(step)  ! `now` is the library's until the wait
+        call tapioca_step_start(step)  ! `now` belongs to the library until the wait
         do j = 1, size(now, 2)
             next(:, j) = now(:, j) + 1  ! compute; reading `now` is allowed
             if (mod(j, 64) == 0) call tapioca_step_progress(step, done)

@@ -1,4 +1,5 @@
-// The first thing that every C++ header of TAPIOCA includes: what is missing is one line, before what follows from it.
+// Every C++ header of TAPIOCA includes this one first, so that a compiler without C++20 prints this line before all
+// errors that follow from it.
 #pragma once
 
 #if __cplusplus < 202002L

@@ -8,8 +8,8 @@
 //     step.finish();                                                             // collective
 //     file.close();                                                              // collective
 //
-// Collective calls throw tapioca::Error, the same one on every rank. docs/collectives.md lists which
-// calls are collective, when buffers may be reused, and what is durable.
+// If a collective call fails, it throws the same tapioca::Error on every rank. docs/collectives.md says which calls are
+// collective, when buffers may be reused, and what is durable.
 #pragma once
 
 #include <tapioca/cxx20.hpp>
@@ -41,7 +41,7 @@ class FileState;
 class StepState;
 }  // namespace declared
 namespace api {
-struct Internals;  ///< how the C face reaches the two above
+struct Internals;  ///< gives the C interface access to the two classes above
 }
 
 enum class Mode {
@@ -50,10 +50,10 @@ enum class Mode {
     read,    ///< an existing file; read only
 };
 
-/// What a collective step did, on this rank.
+/// What a collective step did on this rank.
 struct Moved {
-    std::uint64_t bytes = 0;             ///< bytes of this rank's variables written, or read before the file's end
-    std::uint64_t overlapped_bytes = 0;  ///< bytes this rank drained between start() and wait()
+    std::uint64_t bytes = 0;             ///< bytes of this rank's variables, written or read before the end of the file
+    std::uint64_t overlapped_bytes = 0;  ///< bytes that this rank drained between start() and wait()
 };
 
 /// How a declared step will be carried out. A value, the same on every rank.
@@ -75,28 +75,30 @@ class Step;
 /// An open file on a communicator. Movable, not copyable.
 class File {
 public:
-    /// Opens `path`. Collective over `comm`: all ranks pass the same arguments. Rank 0 creates the
-    /// file; other ranks open it when they first do I/O, on several nodes one rank of each at once. It
-    /// is an error if they find another file than rank 0's, then or later (docs/collectives.md).
-    /// `comm` may be freed while the file is open, and the working directory may change.
+    /// Opens `path`. Collective over `comm`: all ranks pass the same arguments. Rank 0 creates the file. On several
+    /// nodes, the first rank of each node also opens it here; all other ranks open it at their first I/O. It is an
+    /// error if a rank finds a file other than that of rank 0, here or later (docs/collectives.md). While the file is
+    /// open, `comm` may be freed and the working directory may change.
     static File open(MPI_Comm comm, std::filesystem::path const& path, Mode mode, Options const& options = {},
                      MPI_Info info = MPI_INFO_NULL);
 
     File(File&&) noexcept;
     File& operator=(File&&) noexcept;
-    /// Releases this rank's descriptor without communication. Call close() to learn of errors.
+    /// Releases this rank's descriptor without communication. Only close() reports errors.
     ~File();
 
-    /// Plans a step for `pattern`. Collective. The step can be run again and again.
+    /// Plans a step for `pattern`. Collective. The step can be run any number of times.
     [[nodiscard]] Step declare(Pattern const& pattern);
-    /// Brings what is in the log of a staged file into the file (docs/stage.md). Collective; nothing to do for others.
+    /// Writes everything in the log of a staged file to the file (docs/stage.md). For other files, there is nothing to
+    /// do. Collective.
     void flush();
     /// Makes everything written so far durable. Collective.
     void sync();
-    /// Bytes in the file now. Collective.
+    /// The current size of the file in bytes. Collective.
     [[nodiscard]] std::uint64_t size();
-    /// Collective. Writes the report, if one was asked for. Closes the file also when it throws, but for
-    /// a step under way; a step that was supplied and never run is an error.
+    /// Closes the file and writes the report if one was requested. Collective. The file is closed even if close()
+    /// throws, except while a step is under way. It is an error if variables of a step were supplied and the step was
+    /// never run.
     void close();
     [[nodiscard]] bool is_open() const noexcept;
 
@@ -107,23 +109,23 @@ private:
     std::shared_ptr<declared::FileState> state_;
 };
 
-/// A declared step: supply or receive each variable's buffer, then finish(); then again with new
-/// buffers. One step of a communicator is in flight at a time.
+/// A declared step. To run it, supply a buffer for each variable with write() or read() and then call finish(); repeat
+/// this with new buffers for the next run. Only one step of a communicator can be in flight at a time.
 class Step {
 public:
     Step(Step&&) noexcept;
     Step& operator=(Step&&) noexcept;
     ~Step();
 
-    /// Supplies the bytes of variable `var`, to be written. Local. `bytes` must stay valid and
-    /// unchanged until finish() or wait() returns. A variable of no bytes need not be supplied.
-    /// What is wrong here (size, number, twice) is thrown by finish() or wait(), on every rank.
+    /// Supplies the bytes of variable `var` that are to be written. Local. `bytes` must stay valid and unchanged until
+    /// finish() or wait() returns. A variable of no bytes need not be supplied. Mistakes (a wrong size or number, a
+    /// variable that is supplied twice) are thrown by finish() or wait(), on every rank.
     void write(std::size_t var, std::span<std::byte const> bytes);
-    /// Names the buffer that receives variable `var`. Local; otherwise as write().
+    /// Supplies the buffer that receives variable `var`. Local. The rules of write() apply.
     void read(std::size_t var, std::span<std::byte> bytes);
 
     /// The same for any contiguous range of plain values that outlives the call, such as a std::vector<double> or a
-    /// std::span. A temporary that owns its values does not compile: nothing would be left of it in finish().
+    /// std::span. A temporary that owns its values does not compile, since the values would be gone before finish().
     template <Values R>
     void write(std::size_t var, R&& values)
     {
@@ -134,7 +136,7 @@ public:
     {
         read(var, std::span<std::byte>(std::as_writable_bytes(std::span(values))));
     }
-    /// The same for a variable with a type, which the range must have.
+    /// The same for a variable with a type. The range must have values of that type.
     template <class T, Values R>
     requires std::same_as<std::ranges::range_value_t<R>, T>
     void write(Variable<T> var, R&& values)
@@ -147,8 +149,8 @@ public:
     {
         read(var.number(), std::span<std::byte>(std::as_writable_bytes(std::span(values))));
     }
-    /// The same for a part of an array in memory, such as all of it but its ghost cells: the values are taken from
-    /// where they lie. Where both have two dimensions or more, the variable and the part have the same counts.
+    /// The same for a part of an array in memory, such as everything except its ghost cells. The values are moved in
+    /// place. If both the variable and the part have two or more dimensions, their counts must be equal.
     template <class T>
     requires Value<std::remove_const_t<T>>
     void write(std::size_t var, Section<T> const& section)
@@ -174,18 +176,18 @@ public:
     template <std::ranges::contiguous_range R>
     requires(!std::ranges::borrowed_range<R>) void read(std::size_t var, R&& values) = delete;
 
-    /// Moves all variables. Collective; the buffers may be reused when it returns. Written data is
-    /// in the file, and durable after File::sync(). Does what start() and wait() do: of one run, all ranks call
-    /// either this or those.
+    /// Moves all variables. Collective. When it returns, the buffers may be reused, and written data is in the file; it
+    /// is durable after File::sync(). finish() does the work of start() and wait(). In one run, either all ranks call
+    /// finish(), or all call start() and wait().
     Moved finish();
     /// Begins to move the variables and returns without waiting for the file. Collective.
     void start();
-    /// Moves what can be moved now. Local. True when nothing is left but wait().
+    /// Moves what can be moved now. Local. Returns true when only wait() is left to do.
     bool progress();
     /// Completes start(). Collective.
     Moved wait();
 
-    /// Bytes of `var` that the last read delivered: less than declared where the file ended. Local.
+    /// The number of bytes of `var` that the last read delivered: fewer than declared if the file ended before. Local.
     [[nodiscard]] std::uint64_t received(std::size_t var) const;
     template <class T>
     [[nodiscard]] std::uint64_t received(Variable<T> var) const
@@ -193,14 +195,13 @@ public:
         return received(var.number());
     }
 
-    /// Moves the declared step to `offset` bytes further on in the file from the next run on.
-    /// Local; the same on all ranks.
+    /// From the next run on, `offset` is added to all declared offsets of the step. Local; the same on all ranks.
     void rebase(std::int64_t offset);
-    /// Runs the step on another file of the same communicator from now on, with this step's plan.
-    /// Local; the same on all ranks.
+    /// From the next run on, the step runs on another file of the same communicator, with the same plan. Local; the
+    /// same on all ranks.
     void retarget(File& file);
 
-    /// How this step will be carried out, in both directions.
+    /// How this step will be carried out, for writing and for reading.
     [[nodiscard]] Plan plan() const;
 
 private:

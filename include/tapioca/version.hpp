@@ -1,4 +1,4 @@
-// The version of the library, at run time. <tapioca/version.h> has that of the headers, for the preprocessor.
+// The version of the library at run time. <tapioca/version.h> has the version of the headers, for the preprocessor.
 #pragma once
 
 #include <tapioca/cxx20.hpp>
@@ -18,7 +18,7 @@ struct Version {
     friend constexpr auto operator<=>(Version const&, Version const&) noexcept = default;
 };
 
-/// Of the library that the program runs with. Local; also before MPI_Init.
+/// The version of the library that the program runs with. Local; may be called before MPI_Init.
 [[nodiscard]] Version version() noexcept;
 
 }  // namespace tapioca

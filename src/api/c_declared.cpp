@@ -1,5 +1,6 @@
-// The step of TAPIOCA_Init. Every rank makes as many calls as it declared variables, good or bad, and the last one
-// runs the step: so a rank that supplies the wrong thing still comes to the collective call and fails it for all.
+// The step of TAPIOCA_Init. Every rank makes as many calls as it declared variables, whether they are good or bad, and
+// the last one runs the step. So a rank that supplies something wrong still makes the collective call, which then fails
+// on all ranks.
 #include <algorithm>
 #include <numeric>
 
@@ -61,8 +62,7 @@ void Declared::supply(declared::Op op, DeclaredVariable const& which, SuppliedMe
             code, fmt::format("{}(offset {}, {} x {} bytes): {}", op == declared::Op::write ? "write" : "read",
                               which.offset, which.count, which.type_size, what)));
     };
-    if (phase_ == Phase::under_way)
-        return spoil(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+    if (phase_ == Phase::under_way) return spoil(Errc::invalid_state, "the step is under way: call TAPIOCA_Wait first");
     phase_ = Phase::gathering;
 
     auto const var = take(which);
@@ -87,7 +87,7 @@ void Declared::supply(declared::Op op, DeclaredVariable const& which, SuppliedMe
     if (!split) settle(TAPIOCA_SUCCESS);
 }
 
-/// Starts a split run, or does all of another. If that fails, what was supplied is forgotten.
+/// Starts a run if it is split, and completes it otherwise. If that fails, what was supplied is forgotten.
 void Declared::begin()
 {
     error_.reset();
@@ -126,14 +126,14 @@ void Declared::settle(int code)
 void Declared::split()
 {
     if (phase_ == Phase::under_way)
-        refuse(Errc::invalid_state, "TAPIOCA_Start", "the step is under way: TAPIOCA_Wait comes first");
+        refuse(Errc::invalid_state, "TAPIOCA_Start", "the step is under way: call TAPIOCA_Wait first");
     phase_ = Phase::gathering;
     split_ = true;
 }
 
 bool Declared::progress()
 {
-    if (phase_ == Phase::gathering && split_) return true;  // a rank that skips its variables begins with the wait
+    if (phase_ == Phase::gathering && split_) return true;  // a rank that leaves out its variables begins in the wait
     if (phase_ != Phase::under_way) refuse(Errc::invalid_state, "TAPIOCA_Progress", "no step is under way");
     return step_.step.progress();
 }
@@ -160,7 +160,7 @@ Moved Declared::wait()
 core::Status Declared::idle() const
 {
     if (phase_ == Phase::under_way)
-        return core::fail(Errc::invalid_state, "the step is under way: TAPIOCA_Wait comes first");
+        return core::fail(Errc::invalid_state, "the step is under way: call TAPIOCA_Wait first");
     if (!calls_.empty())
         return core::fail(Errc::invalid_state, fmt::format("{} of {} variables were supplied, and the step was not run",
                                                            calls_.size(), variables_.size()));

@@ -1,4 +1,4 @@
-// Errors as C sees them: a code, and the last failure of each thread in full.
+// Errors for C: codes, and the last failure of each thread in full.
 #include <atomic>
 #include <new>
 #include <stdexcept>
@@ -30,14 +30,14 @@ int keep(int code, int rank, int sys_errno, std::string const& path, char const*
     try {
         last_failure.path = path;
         last_failure.text = text;
-    } catch (...) {  // no memory for the text: the code has to do
+    } catch (...) {  // no memory for the text: only the code is kept
         last_failure.path.clear();
         last_failure.text.clear();
     }
     return code;
 }
 
-// Codes are Errc's numbers.
+// The codes of C are the numbers of Errc.
 static_assert(TAPIOCA_SUCCESS == static_cast<int>(Errc::ok));
 static_assert(TAPIOCA_ERR_INVALID_ARGUMENT == static_cast<int>(Errc::invalid_argument));
 static_assert(TAPIOCA_ERR_INVALID_STATE == static_cast<int>(Errc::invalid_state));
@@ -55,7 +55,7 @@ static_assert(TAPIOCA_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 
 std::uintptr_t next_number()
 {
-    static std::atomic<std::uintptr_t> next{0x7461'7069'0000'0001};  // what a stray pointer hardly is
+    static std::atomic<std::uintptr_t> next{0x7461'7069'0000'0001};  // a stray pointer hardly has such a value
     return next++;
 }
 
@@ -132,7 +132,7 @@ char const* TAPIOCA_Last_error(void)
 
 int TAPIOCA_Last_failure(TAPIOCA_Failure* failure)
 {
-    if (!failure) return TAPIOCA_ERR_INVALID_ARGUMENT;  // without losing the failure that was asked for
+    if (!failure) return TAPIOCA_ERR_INVALID_ARGUMENT;  // keeps the failure that was asked for
     auto const& last = tapioca::c::last_failure;
     *failure = {last.code, last.rank, last.sys_errno, last.path.c_str(), last.text.c_str()};
     return TAPIOCA_SUCCESS;

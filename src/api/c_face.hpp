@@ -1,4 +1,4 @@
-// What the functions of tapioca.h share: handles, the way into File and Step, and errors as codes.
+// What the functions of tapioca.h share: handles, access to what is behind File and Step, and errors as codes.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ class Declared;
 
 struct TAPIOCA_Pattern_s {
     tapioca::Pattern pattern;
-    tapioca::core::Status status;  ///< the first thing wrong, for TAPIOCA_Declare
+    tapioca::core::Status status;  ///< the first mistake, which TAPIOCA_Declare reports
 };
 
 struct TAPIOCA_Step_s {
     tapioca::Step step;
-    bool by_offset;  ///< run by TAPIOCA_Write and TAPIOCA_Read of its file
+    bool by_offset;  ///< the step is run by TAPIOCA_Write and TAPIOCA_Read of its file
     std::string plan_text, plan_json;
 };
 
@@ -34,15 +34,16 @@ struct TAPIOCA_File_s {
 
 namespace tapioca::c {
 
-/// For a handle of any type: one of a file is never one of a step.
+/// A new number for a handle. Numbers are unique across all types of handles.
 std::uintptr_t next_number();
 
-/// What C and Fortran hold are numbers that no two objects ever have, in the guise of pointers. So a handle that is
-/// used after its object is gone is noticed, and not followed. Threads may use handles at the same time.
+/// Handles of C and Fortran are numbers that are cast to pointers. No two objects ever have the same number, so a
+/// handle that is used after its object is gone is detected, and not dereferenced. Threads may use this table at the
+/// same time.
 template <class T>
 class Handles {
 public:
-    /// The table of this type. Never destroyed: programs end with files open.
+    /// The table of this type. It is never destroyed, since programs may end with open files.
     static Handles& all()
     {
         static auto& handles = *new Handles;
@@ -55,7 +56,7 @@ public:
         objects_.emplace(number, &object);
         return reinterpret_cast<T*>(number);
     }
-    /// A handle for an object that is deleted when the handle is given back.
+    /// Makes a handle for an object that is deleted when the handle is given back.
     T* give(T object)
     {
         auto own = std::make_unique<T>(std::move(object));
@@ -63,7 +64,7 @@ public:
         (void)own.release();
         return handle;
     }
-    /// Null if there is no such object, or no longer.
+    /// Null if there is no such object, or if it no longer exists.
     [[nodiscard]] T* find(T* handle)
     {
         std::lock_guard const lock(mutex_);
@@ -81,14 +82,15 @@ private:
     std::unordered_map<std::uintptr_t, T*> objects_;
 };
 
-/// Memory that was supplied for a variable: `bytes` from `first` on or, with a shape, as that says.
+/// Memory that was supplied for a variable: `bytes` bytes at `first` or, if there is a shape, the elements of that
+/// shape.
 struct SuppliedMemory {
     std::byte* first = nullptr;
     std::int64_t bytes = 0;
     std::optional<pattern::MemoryShape> shape = {};
-    core::Status problem = {};  ///< what is wrong with it
+    core::Status problem = {};  ///< what is wrong with the memory
 };
-/// Supplies it for a variable, whatever the problem.
+/// Supplies `memory` for a variable, even if it has a problem.
 void supply(declared::StepState& step, std::size_t var, SuppliedMemory const& memory, declared::Op op);
 
 /// The step of TAPIOCA_Init: finds variables by offset, counts calls, and runs the step with the last one.
@@ -117,11 +119,11 @@ private:
     enum class Phase {
         gathering,
         under_way,
-        failed,  ///< to start, in a split run: TAPIOCA_Wait has only to say so
+        failed,  ///< a split run failed to start; TAPIOCA_Wait only reports that
     };
     struct RecordedCall {
         TAPIOCA_Status* status;
-        std::size_t var;  ///< or variables_.size(): none
+        std::size_t var;  ///< variables_.size() if there is none
     };
 
     [[nodiscard]] core::Result<std::size_t> take(DeclaredVariable const& which);
@@ -133,13 +135,13 @@ private:
     std::vector<DeclaredVariable> variables_;
     std::vector<std::size_t> order_;  ///< variables by offset, count and type size
     std::vector<std::size_t>
-        taken_;  ///< by place in order_: of the equal variables from there on, how many are supplied
+        taken_;  ///< by position in order_: how many of the equal variables that begin there are supplied
     std::vector<RecordedCall> calls_;
     declared::Op op_ = declared::Op::write;
     Phase phase_ = Phase::gathering;
     bool split_ = false;
     Moved moved_;
-    std::optional<Error> error_;  ///< of the run that failed to start
+    std::optional<Error> error_;  ///< the error of a run that failed to start
 };
 
 /// Keeps the exception being handled as this thread's last failure and returns its code.
@@ -167,7 +169,7 @@ T& required(T* pointer, char const* call, char const* what)
     return *pointer;
 }
 
-/// What a handle stands for. Throws if it is null, or was given back. Local.
+/// The object of a handle. Throws if the handle is null or was given back. Local.
 template <class T>
 T& alive(T* handle, char const* call, char const* what)
 {
@@ -177,7 +179,7 @@ T& alive(T* handle, char const* call, char const* what)
            std::string(what) + (handle ? " is not valid: closed, released or freed before?" : " is null"));
 }
 
-/// Deletes what the handle stands for. A null one stands for nothing.
+/// Deletes the object of a handle. Does nothing if the handle is null.
 template <class T>
 void give_back(T*& handle, char const* call, char const* what)
 {
@@ -191,7 +193,7 @@ void give_back(T*& handle, char const* call, char const* what)
 /// Throws on every rank if `local` is a failure on one. Collective.
 void agree(TAPIOCA_File_s& file, char const* call, core::Status const& local);
 
-/// A failure if there are no dimensions, or one of the arrays is null.
+/// A failure if there are no dimensions or one of the arrays is null.
 core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays);
 /// Empty if `numbers` is null.
 std::vector<std::int64_t> list(int ndims, std::int64_t const* numbers);

@@ -1,4 +1,5 @@
-// Files and the step of TAPIOCA_Init for C: argument checks that all ranks hear of, then the C++ call.
+// Files and the step of TAPIOCA_Init for C. Each function checks its arguments, tells all ranks the result, and then
+// makes the C++ call.
 #include <fmt/core.h>
 
 #include "api/c_face.hpp"
@@ -14,7 +15,7 @@ constexpr char const* the_file = "the file handle";
 Declared& declared_of(TAPIOCA_File file, char const* call)
 {
     auto& handle = alive(file, call, the_file);
-    if (!handle.declared) refuse(Errc::invalid_state, call, "no step is declared: TAPIOCA_Init comes first");
+    if (!handle.declared) refuse(Errc::invalid_state, call, "no step is declared: call TAPIOCA_Init first");
     return *handle.declared;
 }
 
@@ -33,7 +34,7 @@ Mode mode_of(int mode)
     return mode == TAPIOCA_MODE_CREATE ? Mode::create : mode == TAPIOCA_MODE_UPDATE ? Mode::update : Mode::read;
 }
 
-/// Brings what is wrong with one rank's arguments to all, before a file is there to do it.
+/// Tells all ranks what is wrong with one rank's arguments while there is no file yet that could do it.
 void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local)
 {
     std::string const name = path ? path : "(null)";
@@ -44,7 +45,7 @@ void agree_on_opening(MPI_Comm comm, char const* path, core::Status const& local
     auto const watchdog = file::watch_unopened(comm, "TAPIOCA_Open", name, {}, MPI_INFO_NULL);
     auto const agreed = comm::agree(comm, local);
     if (agreed) return;
-    auto const& failure = agreed.error();  // without the path: the ranks need not have passed the same
+    auto const& failure = agreed.error();  // without the path, since ranks may have passed different ones
     throw Error(failure.code, failure.rank, failure.sys_errno, "",
                 fmt::format("tapioca: TAPIOCA_Open: rank {}: {}", failure.rank, failure.text));
 }
@@ -53,7 +54,8 @@ core::Result<std::vector<Declared::DeclaredVariable>> check_declaration(std::int
                                                                         std::int64_t const* size,
                                                                         std::int64_t const* offset, int nvars)
 {
-    if (nvars < 0) return core::fail(Errc::invalid_argument, fmt::format("{} variables", nvars));
+    if (nvars < 0)
+        return core::fail(Errc::invalid_argument, fmt::format("{} variables: the number must not be negative", nvars));
     if (nvars > 0 && (!count || !size || !offset))
         return core::fail(Errc::invalid_argument, "an array of counts, type sizes or offsets is null");
     std::vector<Declared::DeclaredVariable> variables;
@@ -73,7 +75,8 @@ void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::DeclaredVaria
     constexpr char const* call = "TAPIOCA_Init";
     core::Status local;
     if (!variables) local = tl::unexpected(variables.error());
-    if (file.declared) local = core::fail(Errc::invalid_state, "a step is declared: TAPIOCA_Finalize comes first");
+    if (file.declared)
+        local = core::fail(Errc::invalid_state, "a step is already declared: call TAPIOCA_Finalize first");
     agree(file, call, local);
     Pattern pattern;
     for (auto const& variable : *variables) pattern.add({{variable.offset, variable.count * variable.type_size}});
@@ -81,7 +84,7 @@ void init(TAPIOCA_File_s& file, core::Result<std::vector<Declared::DeclaredVaria
     file.declared = std::make_unique<Declared>(std::move(step), std::move(*variables));
 }
 
-/// Only the file's owner may end it: not while its step is under way on some rank.
+/// Fails on every rank if the step of the file is supplied in part or under way on some rank. Collective.
 void require_idle(TAPIOCA_File_s& file, char const* call)
 {
     agree(file, call, file.declared ? file.declared->idle() : core::Status());
@@ -215,7 +218,7 @@ int TAPIOCA_Step_of(TAPIOCA_File file, TAPIOCA_Step* step)
 
 int tapioca_fortran_open(MPI_Fint comm_f, char const* path, int mode, MPI_Fint info, TAPIOCA_File* file)
 {
-    bool const active = comm::mpi_is_active();  // otherwise some MPIs end the program in the conversion
+    bool const active = comm::mpi_is_active();  // otherwise some MPIs end the program in this conversion
     return TAPIOCA_Open(active ? MPI_Comm_f2c(comm_f) : MPI_COMM_NULL, path, mode,
                         active ? MPI_Info_f2c(info) : MPI_INFO_NULL, file);
 }

@@ -1,4 +1,4 @@
-// Arrays of Fortran as memory that is supplied.
+// Turns arrays of Fortran into SuppliedMemory.
 #include "api/c_fortran.hpp"
 
 #include <limits>

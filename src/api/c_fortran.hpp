@@ -1,5 +1,5 @@
-// What the Fortran module calls beyond tapioca.h: handles of communicators as integers, and buffers whose size and
-// contiguity the compiler knows. Exported, not public.
+// What the Fortran module calls in addition to tapioca.h: functions that take communicators as integers, and buffers
+// whose size and contiguity the compiler knows. They are exported, but not public.
 #pragma once
 
 #include <tapioca/tapioca.h>
@@ -9,10 +9,10 @@
 
 namespace tapioca::c {
 
-/// Where the bytes of an array lie that was passed: its first `bytes`, or all of them if that is negative. Of an array
-/// that is not contiguous, it must be all.
+/// Where the bytes of an array argument lie: the first `bytes` bytes, or all of them if `bytes` is negative. An array
+/// that is not contiguous can only be moved as a whole.
 SuppliedMemory memory_of(tapioca_fortran_array const& array, std::int64_t bytes);
-/// 0 for numbers that cannot be right, which no declared variable has.
+/// The product of the two. It is 0 if they cannot be valid; no declared variable has such numbers.
 std::int64_t bytes_of(std::int64_t count, std::int64_t type_size);
 
 }  // namespace tapioca::c
@@ -24,7 +24,7 @@ int tapioca_fortran_write(TAPIOCA_File file, int64_t offset, tapioca_fortran_arr
                           int64_t type_size, TAPIOCA_Status* status);
 int tapioca_fortran_read(TAPIOCA_File file, int64_t offset, tapioca_fortran_array const* data, int64_t count,
                          int64_t type_size, TAPIOCA_Status* status);
-/// `bytes` < 0: all of the array.
+/// A negative `bytes` means the whole array.
 int tapioca_fortran_step_write(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes);
 int tapioca_fortran_step_read(TAPIOCA_Step step, int var, tapioca_fortran_array const* data, int64_t bytes);
 }

@@ -1,4 +1,4 @@
-// Patterns for C. Local; bad values are kept and make TAPIOCA_Declare fail on every rank.
+// Patterns for C. All calls are local; bad values are kept and make TAPIOCA_Declare fail on every rank.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -13,7 +13,8 @@ namespace {
 constexpr char const* the_pattern = "the pattern handle";
 constexpr char const* pattern_pointer = "the pointer for the pattern handle";
 
-/// Adds what `make` returns, or an empty variable if `problem` is one, so that numbers stay right.
+/// Adds the variable that `make` returns. If `problem` is a failure, it adds an empty variable instead, so that the
+/// numbers of later variables stay right.
 template <class Make>
 void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem, int* var, Make&& make)
 {
@@ -32,14 +33,15 @@ void add(TAPIOCA_Pattern pattern, char const* call, core::Status const& problem,
 core::Status check_place(int ranks, int rank)
 {
     if (ranks >= 1 && rank >= 0 && rank < ranks) return {};
-    return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}", rank, ranks));
+    return core::fail(Errc::invalid_argument, fmt::format("rank {} of {}: there is no such rank", rank, ranks));
 }
 
 }  // namespace
 
 core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
 {
-    if (ndims < 1) return core::fail(Errc::invalid_argument, fmt::format("{} dimensions", ndims));
+    if (ndims < 1)
+        return core::fail(Errc::invalid_argument, fmt::format("{} dimensions: there must be at least 1", ndims));
     if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
         return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
     return {};

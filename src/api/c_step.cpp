@@ -13,12 +13,12 @@ namespace {
 
 constexpr char const* the_step = "the step handle";
 
-/// A step that is run by variable number.
+/// The step of a handle, whose variables must be supplied by number.
 Step& by_number(TAPIOCA_Step step, char const* call)
 {
     auto& handle = alive(step, call, the_step);
     if (handle.by_offset)
-        refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is run by TAPIOCA_Write, _Read and _Wait");
+        refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init must be run by TAPIOCA_Write, _Read and _Wait");
     return handle.step;
 }
 
@@ -27,14 +27,15 @@ void supply_by_number(TAPIOCA_Step handle, char const* call, declared::Op op, in
     auto& step = api::Internals::of(by_number(handle, call));
     auto local = memory.problem;
     if (memory.bytes < 0)
-        core::keep_first(local, core::fail(Errc::invalid_argument, fmt::format("{} bytes", memory.bytes)));
+        core::keep_first(local, core::fail(Errc::invalid_argument,
+                                           fmt::format("{} bytes: the number must not be negative", memory.bytes)));
     if (var < 0) core::keep_first(local, core::fail(Errc::invalid_argument, "there is no such variable"));
     if (!local)
         step.spoil(core::fail(local.error().code, fmt::format("{}(variable {}): {}", call, var, local.error().text)));
-    supply(step, static_cast<std::size_t>(var), memory, op);  // a bad number is out of range for C++, too
+    supply(step, static_cast<std::size_t>(var), memory, op);  // a bad number is out of range in C++, too
 }
 
-/// Numbers of a section's dimensions; `stride` may be null.
+/// The arrays that describe a section; `stride` may be null.
 struct SectionArguments {
     int ndims;
     std::int64_t const* shape;
@@ -202,7 +203,7 @@ int TAPIOCA_Step_free(TAPIOCA_Step* step)
         constexpr char const* call = "TAPIOCA_Step_free";
         auto& handle = c::required(step, call, "the pointer to the step handle");
         if (handle && c::alive(handle, call, c::the_step).by_offset)
-            c::refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init is ended by TAPIOCA_Finalize");
+            c::refuse(Errc::invalid_state, call, "a step of TAPIOCA_Init must be ended by TAPIOCA_Finalize");
         c::give_back(handle, call, c::the_step);
     });
 }

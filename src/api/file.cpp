@@ -1,4 +1,4 @@
-// File and Step: the C++ face of what is declared.
+// File and Step: the C++ interface to declared I/O.
 #include <fmt/core.h>
 
 #include <tapioca/tapioca.hpp>
@@ -12,7 +12,7 @@ namespace tapioca {
 
 namespace {
 
-/// What stands behind a File or a Step that was not moved from.
+/// The state behind a File or a Step that was not moved from.
 template <class State>
 State& alive(State* state, char const* call, char const* what)
 {
@@ -89,7 +89,7 @@ Step& Step::operator=(Step&& other) noexcept
 }
 Step::~Step()
 {
-    if (state_ && state_->file().forked()) (void)state_.release();  // the parent's
+    if (state_ && state_->file().forked()) (void)state_.release();  // it belongs to the parent
 }
 
 void Step::write(std::size_t var, std::span<std::byte const> bytes)

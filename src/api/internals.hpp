@@ -1,4 +1,4 @@
-// Internals: how the C face reaches what stands behind File and Step.
+// Internals: gives the C interface access to the states behind File and Step.
 #pragma once
 
 #include <tapioca/tapioca.hpp>

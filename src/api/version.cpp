@@ -1,4 +1,4 @@
-// Which library a program runs with, for C++ and C.
+// The version of the library that a program runs with, for C++ and C.
 #include <tapioca/tapioca.h>
 #include <tapioca/version.hpp>
 

@@ -236,7 +236,8 @@ std::shared_ptr<Watchdog> Watchdog::keep()
         dog = std::make_shared<Watchdog>(bite);
     } catch (std::system_error const& error) {
         own.told = true;
-        std::fprintf(stderr, "tapioca: no thread for TAPIOCA_TIMEOUT, which has no effect (%s)\n", error.what());
+        std::fprintf(stderr, "tapioca: cannot start a thread for TAPIOCA_TIMEOUT, which therefore has no effect (%s)\n",
+                     error.what());
     }
     own.dog = dog;
     return dog;

@@ -25,7 +25,7 @@ Status check_owner(std::string const& path, struct stat const& found)
     if (!is_in_sticky_directory(path, directory)) return {};
     if (S_ISREG(found.st_mode) && found.st_nlink > 1)
         return fail(Errc::permission,
-                    path + ": has another name, which somebody else may have wanted to be overwritten");
+                    path + ": has another name (a hard link), so somebody else may have chosen what is overwritten");
     if (found.st_uid == ::geteuid() || found.st_uid == directory.st_uid) return {};
     return fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
 }

@@ -36,8 +36,8 @@ void Choice::start_over()
         auto const& route = route_of(plan(), op);
         if (!route.feasible || plan().job.pattern.bytes == 0) continue;
         auto others = plan::alternatives(plan().job, route, op == Op::read);
-        // MPI libraries fill new holes with anything, and miscount what is read across the end of a file. Of many small
-        // pieces one call of theirs may take as long as hundreds of ours.
+        // MPI libraries fill new holes with arbitrary bytes, and miscount reads across the end of a file. For many
+        // small pieces, one of their calls may take as long as hundreds of ours.
         auto const& pattern = plan().job.pattern;
         bool const rightly = op == Op::write && pattern.dense() && pattern.pieces <= pattern.ranks_with_data;
         bool const open = plan().job.options.direct.value_or(Direct::automatic) == Direct::automatic;
@@ -51,11 +51,11 @@ Choice::WayKey Choice::key(Op op, plan::Alternative const& way)
     return {op, way.aggregators, way.buffer_bytes};
 }
 
-/// The transfer of the way that is to be taken, if it was made.
+/// The transfer of the way that is to be taken, or null if it was not made yet.
 engine::Transfer* Choice::find(Op op)
 {
     if (!learner(op).active()) return &planned_;
-    // What is to be left, but cannot be this time, goes the way that is kept.
+    // An access that should be left to the MPI library, but cannot be this time, takes the way that is kept.
     auto const& way = learner(op).way().is_left() ? learner(op).kept().way : learner(op).way();
     if (way.is_left() || way.same_as(plan::taken_by(route_of(plan(), op)))) return &planned_;
     auto const at = others_.find(key(op, way));
@@ -103,7 +103,7 @@ core::Status Choice::make(file::OpenFile const& file, Op op)
     return {};
 }
 
-/// The way that is to be taken next has its plan, or another one is taken. Collective.
+/// Makes the plan of the way that is to be taken next. If that fails, another way is taken. Collective.
 void Choice::get_ready(file::OpenFile const& file, Op op)
 {
     while (!find(op)) {

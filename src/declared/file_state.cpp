@@ -17,15 +17,15 @@ namespace tapioca::declared {
 
 namespace {
 
-/// Runs the body of a collective call. A rank without the memory to go on cannot come to where the others wait for it:
-/// all get the error instead.
+/// Runs the body of a collective call. A rank that runs out of memory cannot get to the place where the others wait for
+/// it, so all ranks get the error instead.
 template <class Body>
 auto collective(FileState& file, char const* call, Body body)
 {
     try {
         return body();
     } catch (std::bad_alloc const&) {
-    } catch (std::length_error const&) {  // of a vector or string, which no machine can hold
+    } catch (std::length_error const&) {  // a vector or string that is too long for any machine
     }
     file.lose(call);
 }
@@ -36,7 +36,8 @@ FileState::~FileState()
 {
     if (!open || std::uncaught_exceptions() > 0) return;
     if (!forgotten_)
-        std::fprintf(stderr, "tapioca: %s: %s, nor was close()\n", path.c_str(), forgotten_.error().text.c_str());
+        std::fprintf(stderr, "tapioca: %s: %s, and neither was close()\n", path.c_str(),
+                     forgotten_.error().text.c_str());
     else if (staging && session->team().rank() == 0)
         core::warn(flush::never_closed(path));
 }
@@ -65,7 +66,7 @@ void FileState::sync()
             require_idle("sync");
             raise_if("sync", staging->flush(true));
         }
-        // One fsync reaches what every process of this node wrote.
+        // One fsync covers what all processes of this node wrote.
         core::Status local;
         if (session->team().node_rank() == 0) {
             auto* const opened = target();
@@ -116,7 +117,7 @@ void FileState::close_all()
     open = false;
     session->closed();
     auto const agreed = session->agreement().agree(local);
-    // The ranks no longer make the same collective calls after an abandoned step.
+    // After an abandoned step, the ranks no longer make the same collective calls.
     bool const apart = session->several_nodes() && session->agreement().abandoned();
     if (settings.options.report && !apart) report::write({path, file::name(mode), settings, session->team()}, account);
     raise_if("close", staged);
@@ -125,7 +126,7 @@ void FileState::close_all()
 
 namespace {
 
-/// By which factor a prediction was off, in whichever direction.
+/// The factor by which a prediction was too high or too low.
 double error_of(nlohmann::ordered_json const& step)
 {
     auto const predicted = step["predicted_s"].get<double>();
@@ -135,7 +136,7 @@ double error_of(nlohmann::ordered_json const& step)
 
 }  // namespace
 
-/// The file of TAPIOCA_LEARN, if that is one.
+/// The file that TAPIOCA_LEARN names, if its value is a path.
 std::optional<std::string> FileState::learnt_path() const
 {
     auto const& wish = settings.options.learn;
@@ -150,7 +151,7 @@ void FileState::read_learnt()
     if (session->team().rank() == 0) {
         auto found = machine::read_learnt(*kept_in);
         auto const parsed = found.and_then([](auto const& all) { return machine::Learnt::parse(all); });
-        if (parsed) learnt_place_ = target::absolute(*kept_in);  // whatever directory the program goes to
+        if (parsed) learnt_place_ = target::absolute(*kept_in);  // the program may change its working directory
         if (!parsed)
             core::warn(fmt::format("TAPIOCA_LEARN: {}: {}; nothing is read from it or written to it", *kept_in,
                                    parsed.error().text));
@@ -165,12 +166,12 @@ void FileState::read_learnt()
 
 void FileState::note_learnt(Choice const& choice)
 {
-    constexpr std::size_t most = 100;  // of the steps of a program that declares without end
+    constexpr std::size_t most = 100;  // a program may declare any number of steps
     if (settings.options.report && predictions_.size() < most) choice.describe(predictions_);
     if (!learnt_place_.empty()) learnt_lines_ += choice.lines(learnt);
 }
 
-/// Into the account, predicted and measured seconds of every way that a step went; and into the file for later jobs.
+/// Adds predicted and measured seconds of every way that a step took to the account, and to the file for later jobs.
 void FileState::tell_what_was_learnt()
 {
     for (auto const* const step : steps) note_learnt(step->choice());
@@ -194,7 +195,7 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
     std::shared_ptr<FileState> state;
     try {
         state = {new FileState, [](FileState* file) {
-                     if (!file->forked()) delete file;  // else it is the parent's
+                     if (!file->forked()) delete file;  // otherwise it belongs to the parent
                  }};
         state->path = path;
         state->place = target::absolute(path);
@@ -229,7 +230,8 @@ std::unique_ptr<StepState> plan_step(std::shared_ptr<FileState> const& shared, p
     auto step = std::make_unique<StepState>(shared, variables, std::move(*plan));
     step->choice().learn(file.learning(), false);
     step->choice().prefer(file, file.learnt);
-    if (one_node) file.raise_if("declare", file.session->agreement().agree({}));  // all have their plan, or nobody
+    if (one_node)
+        file.raise_if("declare", file.session->agreement().agree({}));  // either all ranks have their plan or none has
     return step;
 }
 

@@ -1,4 +1,4 @@
-// FileState: what stands behind File: an open file, staged or not, and the steps that were declared on it.
+// FileState: the state behind File: an open file, staged or not, and the steps that were declared on it.
 #pragma once
 
 #include <memory>
@@ -23,26 +23,26 @@ public:
     FileState() = default;
     FileState(FileState const&) = delete;
     FileState& operator=(FileState const&) = delete;
-    /// Complains of steps that were never run, if there was no close() to do it, and of a log that stays.
+    /// Without close(), prints a line about steps that were never run. Also prints one about a log that stays.
     ~FileState();
 
     report::Account account;
-    std::unique_ptr<flush::Staging> staging;  ///< if writes go to a log first
-    std::vector<StepState const*> steps;      ///< that will run on this file
+    std::unique_ptr<flush::Staging> staging;  ///< set if writes go to a log first
+    std::vector<StepState const*> steps;      ///< the steps that will run on this file
 
-    /// What File's functions of these names do. Collective, all of them.
+    /// These do what the functions of File with the same names do. All of them are collective.
     void flush();
     void sync();
     [[nodiscard]] std::uint64_t size();
     void close();
-    /// Reads what earlier jobs have learnt, where a file is named. Collective.
+    /// Reads what earlier jobs have learnt, if TAPIOCA_LEARN names a file. Collective.
     void read_learnt();
 
-    /// What earlier jobs have learnt, where TAPIOCA_LEARN names a file; the same on all ranks.
+    /// What earlier jobs have learnt, if TAPIOCA_LEARN names a file; the same on all ranks.
     machine::Learnt learnt;
-    /// A step of this file goes: what it has learnt stays. Local.
+    /// Keeps what a step of this file has learnt, before the step is destroyed. Local.
     void note_learnt(Choice const& choice);
-    /// A step was dropped with variables that were supplied and never moved: close() says so. Local.
+    /// A step was destroyed with variables that were supplied and never moved; close() will report it. Local.
     void note_forgotten(core::Status const& what) { core::keep_first(forgotten_, what); }
 
 private:
@@ -53,20 +53,21 @@ private:
 
     core::Status forgotten_;
     nlohmann::ordered_json predictions_ = nlohmann::ordered_json::array();  ///< of every step, for the report
-    std::string learnt_lines_;                                              ///< to be added to the file, on rank 0
-    std::string learnt_place_;                                              ///< that file, if it is one, on rank 0
+    std::string learnt_lines_;  ///< on rank 0: lines to be added to the file of TAPIOCA_LEARN
+    std::string learnt_place_;  ///< on rank 0: the path of that file, if it can be used
 };
 
 struct OpenRequest {
-    bool recovering = false;  ///< although there is a marker; and whatever the settings say, the file itself is written
-    bool may_stage = true;    ///< else the file gets no log, whatever the settings say
+    /// Opens the file although there is a marker, and writes to the file itself, whatever the settings say.
+    bool recovering = false;
+    bool may_stage = true;                             ///< if false, the file gets no log, whatever the settings say
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
-    // Instead of communicator, options and hints: as in file::Opening.
+    // These two replace communicator, options and hints, as in file::Opening.
     std::shared_ptr<engine::Session> session = nullptr;
     core::Result<settings::Settings> const* settings = nullptr;
 };
 
-/// What File::open() does. Collective.
+/// Does the work of File::open(). Collective.
 std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mode mode, Options const& options,
                                      MPI_Info info, OpenRequest const& opening = {});
 

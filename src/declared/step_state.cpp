@@ -35,11 +35,11 @@ StepState::~StepState()
     try {
         file_->note_learnt(choice_);
         file_->note_forgotten(forgotten());
-    } catch (std::bad_alloc const&) {  // whoever has no memory for a line hears of it anyway
+    } catch (std::bad_alloc const&) {  // without memory for this line, the program fails soon anyway
     }
 }
 
-/// What messages call a variable.
+/// How messages refer to a variable.
 std::string StepState::called(std::size_t var) const
 {
     return var < variables().size() ? variables()[var]->called(var) : pattern::called(var, "");
@@ -51,8 +51,8 @@ core::Status StepState::forgotten() const
     if (!supplied || choice_.now().under_way() || past_the_log_) return {};
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
-        return core::fail(Errc::invalid_state, "a variable of a step was supplied, and finish() was never called");
-    return core::fail(Errc::invalid_state, fmt::format("{} of a step was supplied, and finish() was never called",
+        return core::fail(Errc::invalid_state, "a variable of a step was supplied, but finish() was never called");
+    return core::fail(Errc::invalid_state, fmt::format("{} of a step was supplied, but finish() was never called",
                                                        called(static_cast<std::size_t>(first - supplied_.begin()))));
 }
 
@@ -61,7 +61,7 @@ void StepState::spoil(std::size_t var, Op op, Errc code, std::string const& what
     spoil(core::fail(code, fmt::format("{}({}): {}", name(op), called(var), what)));
 }
 
-/// True if the variable may be supplied now; else what is wrong is kept for the run.
+/// True if the variable may be supplied now. Otherwise the mistake is kept for the run.
 bool StepState::take_supply(std::size_t var, Op op)
 {
     auto const bad = [&](Errc code, std::string const& what) {
@@ -86,7 +86,7 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
     auto const declared = variables()[var]->bytes();
     if (bytes != declared)
         return spoil(var, op, Errc::invalid_argument,
-                     fmt::format("the buffer has {} bytes, the declaration {}", bytes, declared));
+                     fmt::format("the buffer has {} bytes, but {} were declared", bytes, declared));
     if (!data && bytes > 0)
         return spoil(var, op, Errc::invalid_argument, fmt::format("the data is null, its length {}", bytes));
     data_[var] = data;
@@ -101,7 +101,8 @@ void StepState::supply(std::size_t var, std::byte* first, core::Result<pattern::
     data_[var] = first;
 }
 
-/// Lays a variable over a section of memory. One that is packed in truth needs nothing but its first element.
+/// Lays a variable over a section of memory. If the section happens to be packed, its first element is all that is
+/// needed.
 core::Status StepState::relay(std::size_t var, pattern::MemoryShape const& shape)
 {
     auto known = sections_.find(var);
@@ -116,13 +117,13 @@ core::Status StepState::relay(std::size_t var, pattern::MemoryShape const& shape
     return {};
 }
 
-/// A variable's bytes for the log.
+/// The bytes of a variable, as the log takes them.
 stage::RequestData StepState::data_of(std::size_t var) const
 {
     return relaid_[var] ? stage::RequestData(data_[var], &sections_.at(var).places) : data_[var];
 }
 
-/// What this rank is about to do, and what all are.
+/// Tells the others what this rank is about to do, and returns what all ranks will do.
 Op StepState::announce()
 {
     return choice_.announce(wanted_, !input_, file_->mode == Mode::read ? Op::read : Op::write);
@@ -146,7 +147,6 @@ void StepState::check_input()
                                                                     variables()[var]->bytes())));
 }
 
-/// What was supplied counts for one run, whether that comes about or not.
 void StepState::forget()
 {
     input_ = {};
@@ -155,19 +155,19 @@ void StepState::forget()
     std::fill(supplied_.begin(), supplied_.end(), false);
 }
 
-/// Whether this is a write or a read of a staged file. Where every rank has data, each knows by itself; else those
-/// without learn from the others.
+/// Whether this run of a staged file is a write or a read. If every rank has data, each rank knows by itself. Otherwise
+/// the ranks without data learn it from the others.
 Op StepState::staged_direction()
 {
     auto const& pattern = plan().job.pattern;
-    if (pattern.ranks_with_data == 0) return Op::write;  // of nothing
+    if (pattern.ranks_with_data == 0) return Op::write;  // nothing is written
     if (pattern.ranks_with_data == pattern.ranks) return wanted_.value_or(Op::write);
     auto const op = announce();
-    choice_.now().call_off();  // so that nobody is two steps ahead
+    choice_.now().call_off();  // so that no rank is two steps ahead
     return op;
 }
 
-/// Local: what goes wrong is this rank's, and all hear of it at the next flush.
+/// Local: a failure concerns only this rank, and all ranks hear of it at the next flush.
 void StepState::write_staged()
 {
     auto const check = file_->check();
@@ -213,7 +213,7 @@ bool StepState::start_staged()
     return true;
 }
 
-/// The run cannot go on, nor can those of the other ranks.
+/// Ends a run that cannot continue, here and on the other ranks.
 void StepState::lose(char const* call)
 {
     choice_.now().stop();
@@ -225,24 +225,24 @@ void StepState::start(bool background)
 try {
     begin_run(background);
 } catch (std::bad_alloc const&) {
-    lose("finish");  // in which the others wait
+    lose("finish");  // where the others wait
 } catch (Error const&) {
-    if (!choice_.now().under_way()) forget();  // else they belong to the run that is under way
+    if (!choice_.now().under_way()) forget();  // otherwise the variables belong to the run that is under way
     throw;
 }
 
-/// Throws unless a run may begin, of this step and on this communicator. Local.
+/// Throws unless a run of this step may begin on this communicator. Local.
 void StepState::require_ready(bool background) const
 {
     auto const& session = *file_->session;
     if (session.in_flight)
         file_->raise("start",
                      {Errc::invalid_state, 0, -1, "a step is under way on this communicator: wait() for it first"});
-    // In the words of those who have begun: this rank may be late for the very step that was lost.
+    // The message is that of the ranks that have begun, since this rank may be late for the very step that was lost.
     if (session.agreement().abandoned()) file_->raise_if(background ? "start" : "finish", session.agreement().lost());
 }
 
-/// What all ranks must be ready for before any of them begins. Throws on all of them. Collective.
+/// Makes sure that all ranks are ready before any of them begins. Throws on all ranks otherwise. Collective.
 void StepState::prepare(bool background)
 try {
     file_->require_same("start", "the direction", name(choice_.now().op()));
@@ -271,7 +271,7 @@ void StepState::begin_run(bool background)
     else
         (void)announce();
     prepare(background);
-    auto const base = base_is_sane_ ? base_ : 0;  // the same on all ranks, which then move nothing
+    auto const base = base_is_sane_ ? base_ : 0;  // bad on all ranks, which then move nothing
     choice_.now().start({data_, relaid_, base, !input_, file_->storage.block_bytes, &file_->lazy_target}, background);
 }
 
@@ -323,9 +323,9 @@ void StepState::moved_apart(Op op, engine::Times const& times, double seconds)
     choice_.took(op, seconds);
 }
 
-/// What all ranks have been through together, from when the last of them began, which is the least of their times. With
-/// more ranks than cores that one may have begun when others had ended, and the longest time counts. Of a run in the
-/// background nothing is learnt: it took as long as the program computed.
+/// Learns from the time of a run. This is the time since the last rank began, which is the shortest of the ranks'
+/// times. With more ranks than cores, that rank may have begun after others had ended, so the longest time is used.
+/// Nothing is learnt from a run in the background, which took as long as the program computed.
 void StepState::learn_from(Op op, bool in_background)
 {
     std::optional<double> seconds;

@@ -252,7 +252,7 @@ core::Status Exchange::lost() const
         return core::fail(Errc::invalid_state, "a step of this communicator was destroyed before wait()");
     return tl::unexpected(core::Failure{code, ENOMEM, rank,
                                         "out of memory in the middle of a collective call: files that are open on "
-                                        "this communicator can only be closed, and be opened again"});
+                                        "this communicator can only be closed, and then opened again"});
 }
 
 void Exchange::beat()

@@ -1,5 +1,5 @@
-// SmallPieces: pieces that touch in the file and lie apart in memory, on their way through a buffer that stays in the
-// cache. Local.
+// SmallPieces: moves pieces that are adjacent in the file, but not in memory, through a buffer that stays in the cache.
+// Local.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@ public:
     static constexpr std::int64_t small_bytes = 4096;
 
     [[nodiscard]] bool empty() const { return parts_.empty(); }
-    /// Where they lie in the file, relative to the base.
+    /// Where the pieces lie in the file, relative to the base.
     [[nodiscard]] std::int64_t begin() const { return parts_.front().run.offset; }
     [[nodiscard]] std::int64_t end() const { return begin() + used_; }
-    /// The buffer, as far as it is in use.
+    /// The part of the buffer that is in use.
     [[nodiscard]] std::span<std::byte> bytes() { return {buffer_.get(), static_cast<std::size_t>(used_)}; }
 
-    /// Takes as many pieces off the beginning of `run` as there is room for. False if there is none.
-    /// @pre the run's pieces touch each other in the file, and begin at end() unless empty()
+    /// Takes as many pieces from the beginning of `run` as there is room for. Returns false if there is no room.
+    /// @pre the run's pieces are adjacent in the file, and begin at end() unless empty()
     bool add(pattern::PieceRun& run, VariableBuffer const& variable_buffer)
     {
         if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes);
@@ -41,14 +41,14 @@ public:
         return true;
     }
 
-    /// Memory to buffer.
+    /// Copies from memory to the buffer.
     void gather()
     {
         auto* to = buffer_.get();
         for (auto const& part : parts_) to = engine::gather(to, part.run, part.variable_buffer->data);
     }
 
-    /// Buffer to memory: the first `read` bytes, which are counted for their variables.
+    /// Copies the first `read` bytes from the buffer to memory, and counts them for their variables.
     void scatter(std::uint64_t read, std::vector<std::uint64_t>& received) const
     {
         auto left = static_cast<std::int64_t>(read);

@@ -36,7 +36,7 @@ Transfer::~Transfer()
 Op Transfer::announce(std::optional<Op> mine, bool spoiled, Op otherwise)
 {
     using Announcement = Agreement::Announcement;
-    ++session_->tickets.step;  // a number of its own, also after a start that failed
+    ++session_->tickets.step;  // every step gets a new number, even after a start that failed
     auto known = !mine ? Announcement::none : *mine == Op::write ? Announcement::write : Announcement::read;
     session_->agreement().announce(session_->tickets.step, known, spoiled);
     if (known == Announcement::none)
@@ -68,7 +68,7 @@ bool Transfer::one_sided() const
     return route().networked() && route().network.transport == plan::Transport::rma;
 }
 
-/// In the background; and between nodes, so that messages move while the file system is at work.
+/// A worker is used in the background, and between nodes, so that messages move while the file system works.
 bool Transfer::uses_worker(bool background) const
 {
     return background || (route().networked() && session_->spare_core());
@@ -104,7 +104,7 @@ std::shared_ptr<pattern::Variable const> const& Transfer::in_memory(std::size_t 
     return var < relaid_.size() && relaid_[var] ? relaid_[var] : variables_[var];
 }
 
-/// Of a variable, for this run.
+/// The layouts of a variable in this run.
 std::span<pattern::Layout const> Transfer::layouts(std::size_t var)
 {
     auto const& variable = in_memory(var);
@@ -130,7 +130,8 @@ Context Transfer::context_for(Input const& input)
         context.tickets = session_->tickets;
     else
         context.tickets.step = session_->tickets.step;
-    // On several nodes the plan also says who feeds whom: another file's blocks must not move the partitions.
+    // On several nodes, the plan also says which rank sends to which. So the partitions must not move if another file
+    // has other blocks.
     auto const block_bytes = route().networked() ? plan_.job.storage.block_bytes : input.block_bytes;
     context.schedule = plan::schedule(route(), block_bytes, context.base);
     context.variable_buffers.reserve(variables_.size());
@@ -147,7 +148,7 @@ Context Transfer::context_for(Input const& input)
 
 void Transfer::start(Input const& input, bool background)
 {
-    session_->in_flight = true;  // whoever finds no memory from here on tells the others, who look
+    session_->in_flight = true;  // from here on, a rank without memory tells the others, which check for it
     data_ = input.data;
     relaid_ = input.relaid;
     background_ = background;
@@ -171,7 +172,7 @@ Transfer::RunOutcome Transfer::wait(core::Status const& input)
                    [&] { return run_->advance() || session_->agreement().abandoned(); });
         core::keep_first(status, run_->settle());
         status = session_->agreement().agree(status);
-        session_->agreement().all_began();  // they have, if they agree
+        session_->agreement().all_began();  // all have begun, since they agree
     }
     outcome.times = run_->times();
     outcome.waiting = std::max(0.0, outcome.waiting - (outcome.times.copying - copying_before));

@@ -1,5 +1,5 @@
-// Transfer: a planned step that is run, once or again and again. It moves bytes between the ranks' buffers and the file
-// and brings all ranks to the same answer. Public errors, the log and the account are its users' affair.
+// Transfer: a planned step that can be run any number of times. It moves bytes between the ranks' buffers and the file,
+// and all ranks get the same result. Its users deal with public errors, the log and the account.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ public:
              plan::Plan plan);
     Transfer(Transfer const&) = delete;
     Transfer& operator=(Transfer const&) = delete;
-    /// If a run is under way, the other ranks' counters are lost: the session is abandoned.
+    /// If a run is under way, the session is abandoned, since the other ranks' counters no longer fit.
     ~Transfer();
 
     [[nodiscard]] plan::Plan const& plan() const { return plan_; }
@@ -38,44 +38,45 @@ public:
     /// a write or a read; ranks without data learn it from the others, and it is `otherwise` if nobody has data.
     /// Collective.
     Op announce(std::optional<Op> mine, bool spoiled, Op otherwise);
-    /// The same where all ranks have just agreed to run this, and no rank's input is bad. Local.
+    /// The same if all ranks have just agreed to run this, and no rank's input is bad. Local.
     void take_as_announced(Op all);
-    /// What another transfer of the same step has announced is run by this one. Local.
+    /// This transfer runs what another transfer of the same step has announced. Local.
     void assume(Op op) { op_ = op; }
-    /// What was announced does not come about; all ranks know. Nobody begins the next run before the last has heard of
-    /// this one. Collective.
+    /// The announced run does not take place, and all ranks know this. No rank begins the next run before all ranks
+    /// have heard of this one. Collective.
     void call_off();
-    /// Has memory, windows and threads ready for a run of what was announced. The same Status on every rank.
-    /// Collective, but waits for nobody the second time.
+    /// Gets memory, windows and threads ready for the announced run. The same Status on every rank. Collective, but
+    /// waits for nobody the second time.
     core::Status prepare(bool background);
 
     /// One run.
     struct Input {
-        std::span<std::byte* const> data;  ///< a buffer for each variable, until wait()
-        /// Likewise: the variable as it lies in its buffer, where that is not packed; else null.
+        std::span<std::byte* const> data;  ///< a buffer for each variable, valid until wait()
+        /// For each variable whose buffer is not packed: the variable as it lies in the buffer; otherwise null. Also
+        /// valid until wait().
         std::span<std::shared_ptr<pattern::Variable const> const> relaid;
-        std::int64_t base = 0;               ///< what is added to all offsets; the same on all ranks
-        bool spoiled = false;                ///< this rank's input is bad: it takes part and moves nothing
-        std::int64_t block_bytes = 0;        ///< of the file
-        target::LazyFile* target = nullptr;  ///< opened where the run needs it; until wait()
+        std::int64_t base = 0;               ///< is added to all offsets; the same on all ranks
+        bool spoiled = false;                ///< this rank's input is bad: it takes part, but moves nothing
+        std::int64_t block_bytes = 0;        ///< block size of the file
+        target::LazyFile* target = nullptr;  ///< opened if the run needs it; valid until wait()
     };
-    /// Begins a run of what was announced and prepared. Local.
+    /// Begins the run that was announced and prepared. Local.
     void start(Input const& input, bool background);
     [[nodiscard]] bool under_way() const { return run_ != nullptr; }
     [[nodiscard]] bool in_background() const { return background_; }
-    /// Copies what can be copied now. Local. True when this rank has no more to copy.
+    /// Copies what can be copied now. Local. Returns true when this rank has nothing more to copy.
     [[nodiscard]] bool advance() { return run_->advance(false); }
 
-    /// What became of a run.
+    /// The result of a run.
     struct RunOutcome {
         core::Status status;  ///< the same on every rank
         Op op = Op::write;
-        std::uint64_t bytes = 0;             ///< of this rank's variables
-        std::uint64_t overlapped_bytes = 0;  ///< that this rank drained between start() and wait()
+        std::uint64_t bytes = 0;             ///< bytes of this rank's variables
+        std::uint64_t overlapped_bytes = 0;  ///< bytes that this rank drained between start() and wait()
         double waiting = 0;                  ///< seconds
         Times times;
     };
-    /// Ends the run. `input` is what was wrong with what this rank supplied. Collective.
+    /// Ends the run. `input` is a failure if something that this rank supplied was wrong. Collective.
     RunOutcome wait(core::Status const& input);
     /// Bytes of a variable that the last read took from the file.
     [[nodiscard]] std::uint64_t received(std::size_t var) const { return var < received_.size() ? received_[var] : 0; }
@@ -94,10 +95,10 @@ private:
     [[nodiscard]] Context context_for(Input const& input);
 
     std::shared_ptr<Session> session_;
-    std::shared_ptr<DiscoveredMachine> around_;  ///< that the plan was made for
+    std::shared_ptr<DiscoveredMachine> around_;  ///< the machine that the plan was made for
     pattern::Variables variables_;
     plan::Plan plan_;
-    std::vector<BufferLayout> buffer_layouts_;  ///< of the plan's write and read
+    std::vector<BufferLayout> buffer_layouts_;  ///< for writing and for reading
     bool prepared_[2][2] = {};                  ///< [read][with the worker]
 
     // the run that is being put together or under way
@@ -114,7 +115,7 @@ private:
         pattern::ReadOnce once;
     };
     std::map<std::size_t, OverlappingRead>
-        read_once_;  ///< of the variables that overlap themselves, once they are read
+        read_once_;  ///< for variables that overlap themselves, from their first read on
 };
 
 }  // namespace tapioca::engine

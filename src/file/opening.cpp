@@ -33,7 +33,7 @@ core::Status settle(OpenFile& file, core::Result<settings::Settings> settings)
     auto const ranks_per_node = file.session->team().ranks_per_node();
     if (file.settings.options.ranks_per_node.value_or(0) != ranks_per_node)
         return core::fail(Errc::setting, fmt::format("ranks_per_node was {} when the communicator's first file was "
-                                                     "opened, and stays",
+                                                     "opened, and cannot be changed",
                                                      ranks_per_node));
     if (file.settings.options.striping_unit.value_or(0) % 512 != 0)
         return core::fail(Errc::setting, fmt::format("striping_unit={}: expected a multiple of 512 bytes",
@@ -76,10 +76,10 @@ void set_aside(Options& options)
 core::Status check_arguments(OpenFile const& file)
 {
     if (file.path.find('\0') != std::string::npos)
-        return core::fail(Errc::invalid_argument, "a zero byte in the path would cut it short");
+        return core::fail(Errc::invalid_argument, "the path contains a zero byte");
     for (auto const known : {Mode::read, Mode::create, Mode::update})
         if (file.mode == known) return {};
-    return core::fail(Errc::invalid_argument, fmt::format("{} is no mode", static_cast<int>(file.mode)));
+    return core::fail(Errc::invalid_argument, fmt::format("{} is not a mode", static_cast<int>(file.mode)));
 }
 
 /// On rank 0: opens the file and finds out about its file system.

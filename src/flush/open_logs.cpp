@@ -225,8 +225,7 @@ std::unique_ptr<Staging> Staging::open(file::OpenFile& file, report::Account& ac
         take_away(file, tier, writer, common);
         status.error().text = "stage: " + status.error().text;
         if (status.error().code != Errc::no_space) file.raise("open", status.error());
-        if (team.rank() == 0)
-            core::warn(fmt::format("{}: {}: the file goes without the stage", file.path, status.error().text));
+        if (team.rank() == 0) core::warn(fmt::format("{}: {}: the file is not staged", file.path, status.error().text));
         return nullptr;
     }
     writer->limit(limit_of(file, (*tier)->traits()));

@@ -43,8 +43,8 @@ void give_back(stage::Stage stage, std::shared_ptr<stage::LogContent> content)
 std::string never_closed(std::string const& path)
 {
     return fmt::format(
-        "{0}: was never closed: what was written since its last flush is in its log, and `tapioca log "
-        "recover {0}` brings it into the file",
+        "{0}: was never closed: the data written since its last flush is in its log, and `tapioca log "
+        "recover {0}` writes it to the file",
         path);
 }
 
@@ -190,10 +190,10 @@ core::Status Staging::flush(bool durable, bool closing)
         bool const kept = session.agreement().least(there).has_value() && there[0] == 1;
         status.error().text +=
             kept ? fmt::format(
-                       "; what was staged is still in the log: `tapioca log recover {}` brings it into the file "
+                       "; the staged data is still in the log: `tapioca log recover {}` writes it to the file "
                        "later",
                        target_)
-                 : "; what was staged is lost when the program ends: somebody has removed a log, or moved it away";
+                 : "; the staged data is lost when the program ends: somebody has removed a log, or moved it away";
     }
     return status;
 }

@@ -55,7 +55,7 @@ void Staging::warn_if_full()
     auto const& directory = stage_.writer().place().directory;
     auto const first = stage::create_private(directory + "/full");
     if (first || first.error().sys_errno != EEXIST)
-        core::warn(fmt::format("{}: the log in {} is full, and goes on beside the file until the next flush",
+        core::warn(fmt::format("{}: the log in {} is full and continues beside the file until the next flush",
                                file_.path, directory));
 }
 

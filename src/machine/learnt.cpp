@@ -50,7 +50,7 @@ core::Result<Learnt> Learnt::parse(std::string_view text)
 {
     Learnt learnt;
     if (text.empty()) return learnt;
-    if (cut(text, '\n') != header) return core::fail(Errc::invalid_argument, "it is no file of TAPIOCA_LEARN");
+    if (cut(text, '\n') != header) return core::fail(Errc::invalid_argument, "it is not a file of TAPIOCA_LEARN");
     while (!text.empty()) {
         auto line = cut(text, '\n');
         if (line == header) continue;  // of a job that made the file at the same time
@@ -96,7 +96,7 @@ core::Result<std::string> read_learnt(std::string const& path)
     if (!file) return core::fail_errno(errno, "opening " + path);
     struct stat found = {};
     if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode))
-        return core::fail(Errc::invalid_argument, path + ": it is no plain file");
+        return core::fail(Errc::invalid_argument, path + ": it is not a plain file");
     std::string text(std::min(most_bytes, static_cast<std::size_t>(found.st_size)), '\0');
     auto const got = core::uninterrupted([&] { return ::read(file.get(), text.data(), text.size()); });
     if (got < 0) return core::fail_errno(errno, "reading " + path);

@@ -162,7 +162,7 @@ AccessOutcome Handle::serve(DataAccess const& request)
                 open_engine();
                 continue;
             }
-            calls().passed(request.call, "little data so far, which the engine is not set up for");
+            calls().passed(request.call, "little data so far: the engine is not set up for it");
             break;
         case Attempt::Next::reopen: close_engine(); continue;
         case Attempt::Next::give_up: give_up(why); calls().passed(request.call, why);

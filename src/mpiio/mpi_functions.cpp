@@ -82,9 +82,9 @@ int look_for_foreign(dl_phdr_info* info, std::size_t /*bytes*/, void* found)
     bool found = false;
     ::dl_iterate_phdr(look_for_foreign, &found);
     if (!found) return;
-    core::warn(
-        fmt::format("this libtapioca_mpiio.so is built for {}, the program uses {}: preload the one built for that MPI",
-                    this_mpi, other_mpi));
+    core::warn(fmt::format(
+        "this libtapioca_mpiio.so is built for {}, but the program uses {}: preload the one built for that MPI",
+        this_mpi, other_mpi));
     std::_Exit(2);
 }
 

@@ -31,8 +31,8 @@ void tell_unstaged(OpenArguments const& opened)
     if (by_mode || !opened.first() || (opened.alone() && comm::world_rank() != 0) || told.exchange(true)) return;
     tell(fmt::format(
         "tapioca: {}: is not staged: it was opened by {} of the job's {} ranks, and the others would not know of "
-        "the log if they opened it, too; where they do not, the hint tapioca_stage in MPI_File_open has "
-        "it staged",
+        "the log if they opened it, too; if they do not open it, give the hint tapioca_stage to MPI_File_open to "
+        "stage it",
         opened.path, opened.ranks, comm::size_of(MPI_COMM_WORLD)));
 }
 
@@ -42,7 +42,7 @@ void go_past_marker(OpenArguments const& opened, std::string const& what)
     bool const changes = !opened.read_only();
     if (changes && opened.first()) stage::let_others_in(opened.path);
     tell_left_alone(
-        what + (changes ? "; do so before a program changes the file: what this one writes now is kept by `discard`, "
+        what + (changes ? "; do so before a program changes the file: `discard` keeps what this program writes now, "
                           "and `recover` refuses to write older data over it"
                         : ""));
 }
@@ -62,7 +62,7 @@ std::shared_ptr<declared::FileState> open_file(OpenArguments const& opened, Hint
     } catch (Error const& error) {
         auto file = open(false);  // fails again if the stage is not the reason
         static std::atomic<bool> told = false;
-        if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files go without the stage", error.what()));
+        if (opened.first() && !told.exchange(true)) tell(fmt::format("{}; files are not staged", error.what()));
         return file;
     }
 }

@@ -1,4 +1,4 @@
-// Extents to layouts: checks, recognises regular lists, sorts, and separates what overlaps.
+// Turns extents into layouts: checks them, recognises regular lists, sorts, and separates extents that overlap.
 #include <algorithm>
 #include <map>
 
@@ -34,7 +34,7 @@ bool ascending_and_disjoint(std::vector<Layout::ListItem> const& entries)
     return true;
 }
 
-/// Equal pieces at equal distances, as most lists are, need no list.
+/// Most lists have equal pieces at equal distances; these need no list.
 bool regular(std::vector<Layout::ListItem> const& entries, Layout& found)
 {
     if (entries.size() < 2) return false;

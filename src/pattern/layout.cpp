@@ -98,7 +98,7 @@ bool LayoutCursor::next(std::int64_t limit, PieceRun& run)
         return true;
     }
     if (entries.size() == 1 && at_.skip == 0 && !layout_->dimensions.empty()) {
-        // whole pieces to the end of the row or the limit
+        // whole pieces up to the end of the row or the limit
         auto const& row = layout_->dimensions.back();
         auto const in_row = row.count - (layout_->dimensions.size() == 1 ? at_.tile : at_.tile % row.count);
         auto const below_limit = (limit - position_ - entry.length) / row.step + 1;

@@ -1,5 +1,5 @@
-// Layout: where one variable's bytes lie in the file, in ascending order and without overlap.
-// A subarray takes constant size, a list 24 bytes an extent, a list in loops no more than the list.
+// Layout: where one variable's bytes lie in the file, in ascending order and without overlap. A subarray takes constant
+// memory, a list takes 24 bytes per extent, and a list in loops takes no more than the list.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace tapioca::pattern {
 
 inline constexpr std::int64_t no_offset = std::numeric_limits<std::int64_t>::max();
 
-/// `count` pieces of `length` bytes, `stride` apart in the file, `buffer_stride` apart in the buffer from `buffer` on.
-/// The strides of a single piece mean nothing.
+/// `count` pieces of `length` bytes: `stride` apart in the file starting at `offset`, and `buffer_stride` apart in the
+/// buffer starting at `buffer`. The strides of a single piece have no meaning.
 struct PieceRun {
     std::int64_t offset = 0;
     std::int64_t length = 0;
@@ -44,13 +44,13 @@ struct Layout {
     std::vector<ListItem> entries;      ///< ascending and disjoint
     bool in_order = true;               ///< the buffer has a tile's pieces in the file's order, without gaps
 
-    /// The tiles that the dimensions make; without entries none.
+    /// The number of tiles; 0 if there are no entries.
     [[nodiscard]] std::int64_t tiles() const;
     [[nodiscard]] std::int64_t pieces() const { return tiles() * static_cast<std::int64_t>(entries.size()); }
     /// One past the last byte. @pre there is a piece
     [[nodiscard]] std::int64_t end() const;
 
-    /// A byte: the one after `skip` bytes of an entry of a tile. That of tile tiles() is behind the last.
+    /// A byte: the one after `skip` bytes of an entry of a tile. If `tile` is tiles(), it is one past the last byte.
     struct Spot {
         std::int64_t tile;
         std::size_t entry;
@@ -58,12 +58,12 @@ struct Layout {
     };
     /// The first byte at or after `offset`.
     [[nodiscard]] Spot find(std::int64_t offset) const;
-    /// How many bytes lie before `offset`. @pre in_order
+    /// The number of bytes before `offset`. @pre in_order
     [[nodiscard]] std::int64_t bytes_before(std::int64_t offset) const;
     [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
 };
 
-/// Walks a layout in ascending file order. Copyable and small, so that one can be kept per partition.
+/// Walks a layout in ascending order of offsets. Copyable and small, so that one can be kept for each partition.
 class LayoutCursor {
 public:
     explicit LayoutCursor(Layout const& layout);
@@ -71,7 +71,7 @@ public:
     void seek(std::int64_t offset);
     /// File offset of the next byte, or no_offset at the end.
     [[nodiscard]] std::int64_t position() const { return position_; }
-    /// The next run that ends at or before `limit`, a piece that straddles it cut. False if there is none.
+    /// The next run that ends at or before `limit`; a piece that crosses the limit is cut. False if there is none.
     bool next(std::int64_t limit, PieceRun& run);
 
 private:
@@ -80,12 +80,12 @@ private:
     Layout const* layout_;
     std::int64_t tiles_;
     Layout::Spot at_{};
-    std::int64_t tile_offset_ = 0;  ///< of the current tile
+    std::int64_t tile_offset_ = 0;  ///< offset of the current tile
     std::int64_t tile_buffer_ = 0;
     std::int64_t position_ = no_offset;
 };
 
-/// Calls visit(offset, length, place in the buffer) for every piece of a run, in order.
+/// Calls visit(offset, length, position in the buffer) for every piece of a run, in order.
 template <class Visit>
 void each_piece(PieceRun const& run, Visit const& visit)
 {
@@ -93,7 +93,7 @@ void each_piece(PieceRun const& run, Visit const& visit)
         visit(run.offset + i * run.stride, run.length, run.buffer + i * run.buffer_stride);
 }
 
-/// The same for every piece of a layout, or of its bytes [begin, end).
+/// The same for every piece of a layout, or only of its bytes in [begin, end).
 template <class Visit>
 void each_piece(Layout const& layout, Visit const& visit, std::int64_t begin = 0, std::int64_t end = no_offset)
 {

@@ -12,7 +12,7 @@ namespace {
 
 core::Status check(ArrayPart const& part, std::int64_t element_size, std::optional<std::uint64_t> array_bytes)
 {
-    // A section in memory is checked as a subarray of a file is, and in the same words.
+    // A section in memory is checked like a subarray of a file, with the same messages.
     Subarray const array{part.shape, part.start, part.count, part.stride, element_size, 0};
     if (auto const status = check_subarray(array); !status)
         return core::fail(status.error().code, "the section " + status.error().text);
@@ -28,14 +28,14 @@ core::Status check(ArrayPart const& part, std::int64_t element_size, std::option
     return {};
 }
 
-/// Two ways to number the same bytes: a variable's in the file, and in memory. Levels are nested loops; level i steps
-/// over `unit` bytes of the packed order.
+/// One of the nested loops over a variable's bytes, in the file or in memory: every `unit` bytes of the packed order,
+/// the place moves by `step`.
 struct LoopLevel {
     std::int64_t unit;
     std::int64_t step;
 };
 
-/// Where byte `unit` of the packed order lies. @pre unit is a multiple of the level's that it belongs to
+/// Where byte `unit` of the packed order lies. @pre `unit` is a multiple of the unit of its level
 std::int64_t step_of(std::vector<LoopLevel> const& levels, std::int64_t unit)
 {
     auto const above = std::upper_bound(levels.begin(), levels.end(), unit,
@@ -44,7 +44,7 @@ std::int64_t step_of(std::vector<LoopLevel> const& levels, std::int64_t unit)
     return level.step * (unit / level.unit);
 }
 
-/// Innermost first, beginning with single bytes.
+/// The levels, innermost first, beginning with single bytes.
 std::vector<LoopLevel> levels_of(MemoryShape const& memory)
 {
     std::vector<LoopLevel> levels{{1, 1}};
@@ -57,7 +57,7 @@ std::vector<LoopLevel> levels_of(MemoryShape const& memory)
     return levels;
 }
 
-/// Nothing if the layout is no set of loops over one piece whose buffer is packed.
+/// The same for a layout. Empty if the layout does not consist of loops over one piece with a packed buffer.
 std::vector<LoopLevel> levels_of(Layout const& layout)
 {
     if (layout.entries.size() != 1 || layout.buffer != 0 || layout.entries[0].buffer != 0) return {};
@@ -71,7 +71,7 @@ std::vector<LoopLevel> levels_of(Layout const& layout)
     return levels;
 }
 
-/// The loops that both have in common; false if there are none, as where rows of 6 meet rows of 4.
+/// Makes loops that fit both the file and memory. False if there are none, such as for rows of 6 and rows of 4.
 bool lay_loops(Layout const& file, MemoryShape const& memory, std::int64_t bytes, Layout& result)
 {
     auto const in_file = levels_of(file);
@@ -104,7 +104,7 @@ bool lay_loops(Layout const& file, MemoryShape const& memory, std::int64_t bytes
     return true;
 }
 
-/// Cuts pieces of the packed order where memory has gaps.
+/// Cuts pieces of the packed order at the gaps in memory.
 class Splitter {
 public:
     explicit Splitter(MemoryShape const& memory) : run_(memory.element_size)
@@ -157,7 +157,7 @@ core::Status check_fit(Variable const& variable, MemoryShape const& memory)
     auto const bytes = static_cast<std::uint64_t>(memory.bytes());
     if (bytes != variable.bytes())
         return core::fail(Errc::invalid_argument,
-                          fmt::format("the section has {} bytes, the declaration {}", bytes, variable.bytes()));
+                          fmt::format("the section has {} bytes, but {} were declared", bytes, variable.bytes()));
     auto const* const declared = variable.declared();
     if (!declared || declared->element_size != memory.element_size) return {};
     std::vector<std::int64_t> counts;
@@ -165,7 +165,7 @@ core::Status check_fit(Variable const& variable, MemoryShape const& memory)
     auto const mine = without_ones(counts);
     auto const theirs = without_ones(declared->count);
     if (mine == theirs || mine.size() < 2 || theirs.size() < 2) return {};
-    return core::fail(Errc::invalid_argument, fmt::format("the section has {} elements, the declaration {}",
+    return core::fail(Errc::invalid_argument, fmt::format("the section has {} elements, but {} were declared",
                                                           fmt::join(counts, " x "), fmt::join(declared->count, " x ")));
 }
 

@@ -1,5 +1,5 @@
-// MemoryShape: how a variable's elements lie in memory where they are not packed: a section of an array, such as all of
-// it but its ghost cells. Laying a variable over it gives layouts that the engine copies from and to in place.
+// MemoryShape: how a variable's elements lie in memory if they are not packed, as in a section of an array that leaves
+// out its ghost cells. Laying a variable over it gives layouts with which the engine copies in place.
 #pragma once
 
 #include <cstddef>
@@ -31,20 +31,20 @@ struct MemoryShape {
     bool operator==(MemoryShape const&) const = default;
 };
 
-/// A section's shape, and where its first element lies in the array.
+/// The shape of a section, and the position of its first element in the array.
 struct PlacedShape {
     MemoryShape shape;
     std::int64_t begin = 0;
 };
-/// Checks that the section lies inside its array, and that this has `array_bytes` bytes, if that is known.
+/// Checks that the section lies inside its array and, if `array_bytes` is known, that the array has this size.
 core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t element_size,
                                         std::optional<std::uint64_t> array_bytes = {});
 
-/// The same bytes of the file as `variable`'s, but taken from `memory`, whose first element is the buffer's beginning.
-/// Fails if the two have other numbers of bytes, or of elements in some dimension.
+/// A variable with the same bytes of the file as `variable`, but with its data in `memory`; the buffer begins at the
+/// first element of `memory`. Fails if the two differ in their bytes, or in their elements in some dimension.
 core::Result<Variable> lay_over(Variable const& variable, MemoryShape const& memory);
 
-/// Where the elements lie, in their packed order: offsets are places in that order, and the buffer is the memory.
+/// The places of the elements in memory, in their packed order: the layout's offsets are places in that order.
 Layout places_of(MemoryShape const& memory);
 
 }  // namespace tapioca::pattern

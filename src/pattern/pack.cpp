@@ -1,4 +1,4 @@
-// Packing and unpacking: a typemap's bytes between memory and one stretch.
+// Packing and unpacking: copies a typemap's bytes between memory and a contiguous buffer.
 #include <algorithm>
 
 #include "core/copy.hpp"
@@ -10,7 +10,8 @@ namespace {
 
 using TypeNode = Typemap::TypeNode;
 
-/// Walks data bytes [from, to) of a node at `offset`; copy(offset, data, length, count, step, data_step) gets pieces.
+/// Walks data bytes [from, to) of a node at `offset`, and calls copy(offset, data, length, count, step, data_step) for
+/// the pieces.
 template <class Copy>
 struct TypeWalk {
     Copy copy;
@@ -54,7 +55,7 @@ struct TypeWalk {
         }
     }
 
-    /// Few small blocks are taken over many turns at a time, so that each gets the fast copy.
+    /// If the body has a few small blocks, each block is copied for many turns at a time, since that is faster.
     void turns(TypeNode const& body, std::int64_t offset, std::int64_t count, std::int64_t step,
                std::int64_t data) const
     {

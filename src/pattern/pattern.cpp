@@ -1,4 +1,4 @@
-// Pattern's public members, and blocks of arrays.
+// The public members of Pattern, and blocks of arrays.
 #include <tapioca/pattern.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::size_t Pattern::add_named(std::string_view name, std::span<Extent const> ex
     auto variable = pattern::Variable::from_extents(number, extents, name);
     if (variable.status() && variable.bytes() % element_size != 0)
         variable = pattern::Variable::failed(
-            core::fail(Errc::invalid_argument, fmt::format("{}: {} bytes are no whole number of values of {} bytes",
+            core::fail(Errc::invalid_argument, fmt::format("{}: {} bytes are not a whole number of values of {} bytes",
                                                            variable.called(number), variable.bytes(), element_size)));
     variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
     return number;
@@ -61,9 +61,9 @@ std::size_t Pattern::add_named(std::string_view name, Subarray const& array, std
     if (sized.element_size == 1) sized.element_size = static_cast<std::int64_t>(element_size);
     auto variable = pattern::Variable::from_subarray(number, sized, name);
     if (variable.status() && element_size > 1 && sized.element_size != static_cast<std::int64_t>(element_size))
-        variable = pattern::Variable::failed(
-            core::fail(Errc::invalid_argument, fmt::format("{}: the array has elements of {} bytes, its type has {}",
-                                                           variable.called(number), sized.element_size, element_size)));
+        variable = pattern::Variable::failed(core::fail(
+            Errc::invalid_argument, fmt::format("{}: the array has elements of {} bytes, but its type has {}",
+                                                variable.called(number), sized.element_size, element_size)));
     variables_.push_back(std::make_shared<pattern::Variable const>(std::move(variable)));
     return number;
 }
@@ -88,7 +88,7 @@ std::uint64_t Pattern::bookkeeping_bytes() const noexcept
 
 namespace {
 
-/// Ascending.
+/// The prime factors of a number, in ascending order.
 std::vector<int> prime_factors(int number)
 {
     std::vector<int> factors;
@@ -97,7 +97,7 @@ std::vector<int> prime_factors(int number)
     return factors;
 }
 
-/// A negative number, which declare() refuses, where the product passes 2^63.
+/// The product, or a negative number, which declare() refuses, if the product passes 2^63.
 std::int64_t times(std::int64_t a, std::int64_t b)
 {
     std::int64_t product = 0;
@@ -108,8 +108,8 @@ std::int64_t times(std::int64_t a, std::int64_t b)
 
 namespace {
 
-/// Blocks in each dimension: the prime factors of `ranks`, largest first, each to the dimension whose blocks are
-/// longest.
+/// The number of blocks in each dimension. The prime factors of `ranks`, largest first, each go to the dimension whose
+/// blocks are longest at that point.
 std::vector<int> square_grid(std::span<std::int64_t const> shape, int ranks)
 {
     std::vector<int> blocks(shape.size(), 1);
@@ -131,7 +131,7 @@ Subarray block_of(Blocks const& blocks)
     auto const& shape = blocks.shape;
     bool const chosen = blocks.grid.empty();
     Subarray array{shape, {}, {}, {}, blocks.element_size, blocks.file_offset};
-    if (shape.empty() || (chosen && blocks.ranks < 1)) return array;  // for declare() to complain about
+    if (shape.empty() || (chosen && blocks.ranks < 1)) return array;  // declare() reports it
     auto const grid = chosen ? square_grid(shape, blocks.ranks) : blocks.grid;
     auto const ranks = std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, times);
     bool const cut = std::all_of(grid.begin(), grid.end(), [](int count) { return count > 0; });

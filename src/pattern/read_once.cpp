@@ -24,7 +24,7 @@ ReadOnce::ReadOnce(Variable const& variable)
     layout_.in_order = false;
     layout_.entries.reserve(sorted.size());
     copies_.reserve(sorted.size());
-    // Of those so far, the entry that reaches furthest has all that a later one has in common with any of them.
+    // Whatever a later entry shares with any earlier one, it also shares with the earlier one that reaches furthest.
     Layout::ListItem furthest{0, 0, 0};
     for (auto const& entry : sorted) {
         auto const covered = furthest.offset + furthest.length;
@@ -41,7 +41,7 @@ ReadOnce::ReadOnce(Variable const& variable)
 
 std::uint64_t ReadOnce::spread(std::byte* data, std::uint64_t received) const
 {
-    // A file that ends too early has the first of the bytes.
+    // If the file ends too early, its first bytes are there.
     auto left = static_cast<std::int64_t>(received);
     auto file_end = no_offset;
     for (auto const& entry : layout_.entries) {

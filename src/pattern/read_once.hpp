@@ -1,5 +1,6 @@
-// ReadOnce: a variable whose extents overlap, as reading takes it: every byte of the file once, in one layout, and what
-// other extents have of it by copies in memory. Layers, which writing needs, would read and walk it once each.
+// ReadOnce: how a variable whose extents overlap is read. Every byte of the file is read once, with one layout; extents
+// that share bytes get them by copies in memory. With the layers that writing needs, shared bytes would be read several
+// times.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +16,13 @@ public:
     /// @pre the variable is layered()
     explicit ReadOnce(Variable const& variable);
 
-    /// What it takes at most, while it is made.
+    /// The most memory that it takes while it is made.
     static std::uint64_t most_bytes(Variable const& variable);
 
     [[nodiscard]] Layout const& layout() const { return layout_; }
     [[nodiscard]] std::size_t copies() const { return copies_.size(); }
-    /// Gives all extents what they have in common, after the file's first `received` bytes of the layout have been read
-    /// into the variable's buffer at `data`. How many bytes of the variable came from the file.
+    /// Copies shared bytes to all extents that have them, after the first `received` bytes of the layout were read into
+    /// the variable's buffer at `data`. Returns how many bytes of the variable came from the file.
     [[nodiscard]] std::uint64_t spread(std::byte* data, std::uint64_t received) const;
 
 private:

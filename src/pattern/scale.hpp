@@ -1,4 +1,4 @@
-// Scale: how many bytes of patterns lie in each partition of a file.
+// Scale: counts how many bytes of patterns lie in each partition of a file.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace tapioca::pattern {
 
 class Scale {
 public:
-    /// Partition i is [cuts[i], cuts[i+1]). What lies within `margin` of one is near it: shifting the cuts may bring it
-    /// in.
+    /// Partition i is [cuts[i], cuts[i+1]). Bytes within `margin` of a partition are near it: shifting the cuts may
+    /// bring them in.
     Scale(std::vector<std::int64_t> const& cuts, std::int64_t margin);
 
     void add(Variables const& variables);
@@ -19,7 +19,7 @@ public:
 
     struct Share {
         std::uint64_t bytes = 0;
-        std::uint64_t near_bytes = 0;  ///< in the partition or near it
+        std::uint64_t near_bytes = 0;  ///< bytes in the partition or near it
     };
     [[nodiscard]] std::vector<Share> weights() const;
 
@@ -28,8 +28,8 @@ private:
     struct CutRange {
         std::size_t begin, end;
     };
-    std::vector<CutRange> inside_;  ///< per partition: its edges
-    std::vector<CutRange> near_;    ///< with the margins
+    std::vector<CutRange> inside_;  ///< for each partition: its edges
+    std::vector<CutRange> near_;    ///< the same, with the margins
     std::vector<std::uint64_t> counts_;
 };
 

@@ -1,4 +1,4 @@
-// Subarrays to layouts: checks, then folds dimensions that are whole or single into longer pieces.
+// Turns subarrays into layouts: checks them, and then folds dimensions that are whole or single into longer pieces.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -12,7 +12,8 @@ core::Status check_subarray(Subarray const& array)
 {
     auto const bad = [](std::string what) { return core::fail(Errc::invalid_argument, std::move(what)); };
     auto const dimensions = array.shape.size();
-    if (dimensions == 0 || dimensions > 32) return bad(fmt::format("has {} dimensions: 1 to 32 can be", dimensions));
+    if (dimensions == 0 || dimensions > 32)
+        return bad(fmt::format("has {} dimensions: it must have 1 to 32", dimensions));
     if (array.start.size() != dimensions || array.count.size() != dimensions ||
         (!array.stride.empty() && array.stride.size() != dimensions))
         return bad(fmt::format("has {} dimensions in shape, but {} in start, {} in count and {} in stride", dimensions,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t most_pieces_hashed = std::uint64_t{1} << 22;
 
-/// The finaliser of SplitMix64: every bit of the offset decides about every bit of the hash.
+/// The finaliser of SplitMix64: every bit of the offset affects every bit of the hash.
 constexpr std::uint64_t mix(std::int64_t offset)
 {
     auto x = static_cast<std::uint64_t>(offset) + 0x9e3779b97f4a7c15U;
@@ -20,7 +20,7 @@ constexpr std::uint64_t mix(std::int64_t offset)
     return x ^ (x >> 31);
 }
 
-/// What every offset and length of a layout has bits in.
+/// The bitwise or of all offsets, steps and lengths of a layout.
 std::int64_t bits_of(Layout const& layout)
 {
     std::int64_t bits = 0;
@@ -32,7 +32,7 @@ std::int64_t bits_of(Layout const& layout)
 std::uint64_t edges_of(Layout const& layout)
 {
     std::uint64_t edges = 0;
-    if (layout.dimensions.empty()) {  // a list may be long: without a cursor
+    if (layout.dimensions.empty()) {  // a list may be long, so without a cursor
         for (auto const& entry : layout.entries)
             edges += mix(layout.base + entry.offset) - mix(layout.base + entry.offset + entry.length);
         return edges;
@@ -44,7 +44,8 @@ std::uint64_t edges_of(Layout const& layout)
     return edges;
 }
 
-/// Slices of the file that a layout touches; a long one is taken to touch all between its first and its last.
+/// The number of slices of the file that a layout touches. A long layout is assumed to touch all slices between its
+/// first and its last byte.
 std::uint64_t spans_of(Layout const& layout)
 {
     constexpr std::uint64_t most_counted = 1U << 14;

@@ -1,4 +1,4 @@
-// TypeNode: the inside of a Typemap, for those who walk it.
+// TypeNode: the structure inside a Typemap, for code that walks it.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ struct Typemap::TypeNode {
     using Pointer = std::shared_ptr<TypeNode const>;
     struct Child {
         std::int64_t offset;
-        std::int64_t data;  ///< bytes before it
+        std::int64_t data;  ///< data bytes before it
         Pointer node;
     };
-    std::vector<Layout::ListItem> entries;  ///< a list: blocks in data order; `buffer` is the bytes before
-    std::int64_t count = 0;                 ///< a loop, where not 0
+    std::vector<Layout::ListItem> entries;  ///< a list: blocks in data order; `buffer` is the data bytes before
+    std::int64_t count = 0;                 ///< a loop if not 0
     std::int64_t step = 0;
     Pointer body;
-    std::vector<Child> children;  ///< a sequence, if there are any
+    std::vector<Child> children;  ///< a sequence if there are any
 
     std::int64_t bytes = 0;
     std::int64_t begin = 0;   ///< lowest byte
@@ -31,17 +31,17 @@ struct Typemap::TypeNode {
     bool ascending = true;
     std::uint64_t hash = 0;
 
-    /// Displacement of data byte `position`, which exists.
+    /// Displacement of data byte `position`. @pre there is such a byte
     [[nodiscard]] std::int64_t offset_of(std::int64_t position) const;
-    /// The child that has data byte `position`.
+    /// The child that contains data byte `position`.
     [[nodiscard]] std::size_t child_of(std::int64_t position) const;
-    /// The entry that has it.
+    /// The entry that contains data byte `position`.
     [[nodiscard]] std::size_t entry_of(std::int64_t position) const;
-    /// Adds all blocks, as if the node lay at `offset` and its data at `data`; those that touch become one.
+    /// Adds all blocks, for a node that lies at `offset` and whose data begins at `data`. Adjacent blocks become one.
     void expand(std::int64_t offset, std::int64_t data, std::vector<Layout::ListItem>& to) const;
 };
 
-/// Appends a block, as part of the last one where they touch.
+/// Appends a block. If it is adjacent to the last one, the two become one.
 void append(std::vector<Layout::ListItem>& to, Layout::ListItem const& entry);
 
 }  // namespace tapioca::pattern

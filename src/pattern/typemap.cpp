@@ -1,4 +1,4 @@
-// Typemaps are built in a normal form here: bottom up, each step in time proportional to what is added.
+// Builds typemaps in a normal form, bottom up. Each step takes time in proportion to what is added.
 #include "pattern/typemap.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using TypeNode = Typemap::TypeNode;
 using Pointer = TypeNode::Pointer;
 using Entries = std::vector<Layout::ListItem>;
 
-/// Maps of no more blocks than this are lists, however they were built.
+/// Maps with at most this many blocks are lists, no matter how they were built.
 constexpr std::int64_t few_blocks = 64;
 
 constexpr std::uint64_t mixed(std::uint64_t hash, std::int64_t value)
@@ -42,7 +42,7 @@ Pointer node_of_list(Entries entries)
     return node;
 }
 
-/// Blocks of as many bytes as basic datatypes have, which every access asks for.
+/// One block for each size of a basic datatype, since every access uses them.
 using Elements = std::array<Pointer, 17>;
 
 Elements elements_of_all_sizes()
@@ -111,7 +111,7 @@ bool same(TypeNode const& a, TypeNode const& b)
            std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(), equal_children);
 }
 
-/// Blocks that append() gathered, wherever the first one lies.
+/// A node of blocks that append() gathered; the first one may lie anywhere.
 Pointer node_of_gathered(Entries entries)
 {
     auto const origin = entries[0].offset;
@@ -230,7 +230,7 @@ Typemap Typemap::list(std::vector<Block> const& blocks)
 
 namespace {
 
-/// Takes parts one by one; lists that follow each other become one.
+/// Takes parts one by one. Consecutive lists become one list.
 class Gatherer {
 public:
     void add(std::int64_t offset, Pointer const& node)

@@ -15,14 +15,15 @@
 
 namespace tapioca::pattern {
 
-/// What messages call a variable.
+/// How messages refer to a variable.
 std::string called(std::size_t number, std::string_view name);
 
-/// What is wrong with a subarray, in words that follow its name: "leaves the array in dimension 1: ...".
+/// A failure if a subarray is not valid. The text continues a sentence that begins with the name of the subarray:
+/// "leaves the array in dimension 1: ...".
 core::Status check_subarray(Subarray const& array);
 
-/// Layouts are applied in their order: where a rank's own extents overlap, they are spread over
-/// several layouts so that each is free of overlap and the later extent comes later.
+/// Layouts are applied in their order. If a rank's own extents overlap, they are spread over several layouts, so that
+/// no layout overlaps itself and the later extent comes later.
 class Variable {
 public:
     /// @pre the layouts cover every byte of the buffer once
@@ -30,18 +31,19 @@ public:
         : layouts_(std::move(layouts)), bytes_(static_cast<std::uint64_t>(bytes))
     {
     }
-    /// `number` is the variable's number, for messages, as is the name. A bad value makes a variable without data
-    /// whose status() tells what is wrong.
+    /// The variable's number and name are for messages. A bad value makes a variable without data, whose status() says
+    /// what is wrong.
     static Variable from_extents(std::size_t number, std::span<Extent const> extents, std::string_view name = {});
     static Variable from_subarray(std::size_t number, Subarray const& array, std::string_view name = {});
     static Variable failed(core::Status status) { return Variable(std::move(status)); }
-    /// The same with a name; none if that is empty.
+    /// The same variable with a name, or without one if `name` is empty.
     Variable named(std::string_view name) &&
     {
         name_ = name.empty() ? nullptr : std::make_shared<std::string const>(name);
         return std::move(*this);
     }
-    /// The same bytes of the file, but elsewhere in memory: `layouts` are this one's, with other places in the buffer.
+    /// The same bytes of the file, but elsewhere in memory: `layouts` cover what this variable's layouts cover, with
+    /// other positions in the buffer.
     [[nodiscard]] Variable relaid(std::vector<Layout> layouts) const
     {
         Variable other(std::move(layouts), static_cast<std::int64_t>(bytes_));
@@ -50,15 +52,16 @@ public:
         return other;
     }
 
-    /// As messages have it: "variable 2", or "variable 2 'velocity'" if it has a name.
+    /// How messages refer to it: "variable 2", or "variable 2 'velocity'" if it has a name.
     [[nodiscard]] std::string called(std::size_t number) const { return pattern::called(number, name()); }
     [[nodiscard]] std::string_view name() const { return name_ ? std::string_view(*name_) : std::string_view(); }
     [[nodiscard]] core::Status const& status() const { return status_; }
     [[nodiscard]] std::vector<Layout> const& layouts() const { return layouts_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// The subarray that it was made from, if it was.
+    /// The subarray that it was made from, or null if it was not made from one.
     [[nodiscard]] Subarray const* declared() const { return declared_.get(); }
-    /// True if its own extents overlap, and are spread over layouts for that reason: lists without dimensions.
+    /// True if its own extents overlap and are therefore spread over several layouts, which are lists without
+    /// dimensions.
     [[nodiscard]] bool layered() const { return layered_; }
     [[nodiscard]] std::uint64_t bookkeeping_bytes() const;
 
@@ -66,7 +69,7 @@ private:
     explicit Variable(core::Status status) : status_(std::move(status)) {}
 
     core::Status status_;
-    std::shared_ptr<std::string const> name_;  ///< none: it has no name
+    std::shared_ptr<std::string const> name_;  ///< null if it has no name
     std::vector<Layout> layouts_;
     std::uint64_t bytes_ = 0;
     bool layered_ = false;

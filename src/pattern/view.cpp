@@ -1,4 +1,4 @@
-// File views to variables: an access is a head, a body of whole tiles and a tail; loops stay loops.
+// Turns file views into variables: an access consists of a head, a body of whole tiles and a tail. Loops stay loops.
 #include <algorithm>
 
 #include "pattern/type_node.hpp"
@@ -55,7 +55,7 @@ core::Result<Access> access_of(TiledView const& view, std::int64_t from, std::in
     Access access{{view.tile.shifted(-view.tile.origin()), one_tile ? 0 : view.extent, from % size, bytes},
                   static_cast<std::int64_t>(first)};
     auto& shape = access.shape;
-    // What covers the tile with copies of itself is a smaller tile.
+    // If copies of a smaller map make up the whole tile, that map is used as the tile.
     for (auto node = shape.tile.root(); !one_tile && node->count > 0 && node->count * node->step == shape.extent;
          node = shape.tile.root()) {
         shape.tile = Typemap(node->body);
@@ -70,7 +70,7 @@ namespace {
 using Dimensions = std::vector<Layout::Dimension>;
 using Entries = std::vector<Layout::ListItem>;
 
-/// A whole node, `count` times; or blocks.
+/// Either a whole node, `count` times, or blocks.
 struct Repeated {
     std::int64_t offset = 0;
     std::int64_t buffer = 0;
@@ -90,7 +90,7 @@ struct Repeated {
     }
 };
 
-/// Cuts data bytes off nodes, in their order. Byte `from` of a node that lies at `offset` goes to `buffer`.
+/// Cuts ranges of data bytes out of nodes, in data order. Byte `from` of a node that lies at `offset` goes to `buffer`.
 class Cutter {
 public:
     std::vector<Repeated> pieces;
@@ -120,7 +120,7 @@ public:
         }
     }
 
-    /// Of `body` repeated for ever.
+    /// The same for `body` repeated for ever.
     void cut_turns(Pointer const& body, std::int64_t step, std::int64_t offset, std::int64_t from, std::int64_t to,
                    std::int64_t buffer)
     {
@@ -140,7 +140,7 @@ public:
     }
 };
 
-/// Brings pieces into layouts: what is small goes into one list, each long loop gets a layout of its own.
+/// Turns pieces into layouts: small ones go into one list, and each long loop gets a layout of its own.
 class Arranger {
 public:
     explicit Arranger(std::int64_t expanded) : expanded_(expanded) {}
@@ -162,7 +162,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t many_pieces = 64;  ///< more layouts than these cost more than their expansion
+    static constexpr std::size_t many_pieces = 64;  ///< more layouts than this would cost more than expanding them
     static constexpr std::int64_t most_expanded = std::int64_t{1} << 22;
 
     void place(Repeated const& piece, Dimensions dimensions)

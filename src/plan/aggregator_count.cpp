@@ -111,7 +111,7 @@ ChosenCount by_prediction_across(Job const& job, bool reading)
     }
     auto const best =
         std::find_if(tried.begin(), tried.end(), [&](auto const& one) { return one.second <= near * least; });
-    return {best->first, fmt::format("of 1 to {} aggregators, more than these are not predicted to be faster by a "
+    return {best->first, fmt::format("of 1 to {} aggregators, larger numbers are not predicted to be faster by a "
                                      "twentieth",
                                      tried.back().first)};
 }
@@ -210,8 +210,8 @@ ChosenCount as_asked(Job const& job, int asked)
     if (asked <= at_most(job)) return {asked, ""};
     return {at_most(job),
             job.ranks <= most_partitions
-                ? fmt::format("{} aggregators asked for, {} ranks there are", asked, job.ranks)
-                : fmt::format("{} aggregators asked for, {} are the most there can be", asked, most_partitions)};
+                ? fmt::format("{} aggregators asked for, but there are only {} ranks", asked, job.ranks)
+                : fmt::format("{} aggregators asked for, but there can be at most {}", asked, most_partitions)};
 }
 
 }  // namespace

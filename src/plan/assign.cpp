@@ -275,7 +275,7 @@ core::Result<std::vector<AggregatorPlace>> assign(Election const& election, Bids
     if (fit < wanted)
         return core::fail(
             Errc::memory,
-            fmt::format("an aggregator takes {}, and {} of {} find room: {} free on a node; lower "
+            fmt::format("an aggregator takes {}, and only {} of {} find room: {} free on a node; lower "
                         "TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR",
                         core::format_bytes(election.needed_bytes), fit, wanted, tiers_and_room(election)));
     return Assignment(election, bids).run();

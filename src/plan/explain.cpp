@@ -36,7 +36,7 @@ std::string describe(machine::Machine const& machine)
     auto const dimensions = machine.topology->dimensions();
     auto const shape =
         dimensions.size() > 1 ? fmt::format(" of {},", fmt::join(dimensions, " x ")) : std::string(" of");
-    return fmt::format("{} ({}): {}{} {} node{}, the way to the file {}", machine.name, machine.origin,
+    return fmt::format("{} ({}): {}{} {} node{}, the path to the file {}", machine.name, machine.origin,
                        machine.topology->kind(), shape, machine.topology->nodes(),
                        machine.topology->nodes() == 1 ? "" : "s", machine.gateways.hops.empty() ? "unknown" : "known");
 }

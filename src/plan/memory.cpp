@@ -311,7 +311,7 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
     if (job.options.memory) {
         if (!fits(process, cap, true))
             return core::fail(Errc::memory,
-                              fmt::format("crossing {} nodes needs {} and TAPIOCA_MEMORY allows {}: raise it",
+                              fmt::format("crossing {} nodes needs {}, but TAPIOCA_MEMORY allows {}: raise it",
                                           nodes.size(), core::format_bytes(process()), core::format_bytes(cap)));
         to_shrink("TAPIOCA_MEMORY", cap);
     }
@@ -319,7 +319,7 @@ core::Status fit(Job const& job, Route& route, Nodes const& nodes, std::vector<W
     // Sizes that the user asked for are not changed, and need not leave memory to others.
     if (!fits(shared, room, !asked) && shared() > free)
         return core::fail(Errc::memory,
-                          fmt::format("crossing {} nodes needs {} of shared memory on a node, of which {} are "
+                          fmt::format("crossing {} nodes needs {} of shared memory on a node, but only {} are "
                                       "free: lower TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR",
                                       nodes.size(), core::format_bytes(shared()), core::format_bytes(free)));
     to_shrink("what is free", room);

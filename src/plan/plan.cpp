@@ -169,7 +169,7 @@ core::Status keep_cap(Job const& job, Route& route, bool reading)
     if (total() > cap)
         return core::fail(
             Errc::memory,
-            fmt::format("{} needs {} (bookkeeping {}, {} x {} buffers) and TAPIOCA_MEMORY allows {}: "
+            fmt::format("{} needs {} (bookkeeping {}, {} x {} buffers), but TAPIOCA_MEMORY allows {}: "
                         "raise it",
                         reading ? "reading" : "writing", core::format_bytes(total()), core::format_bytes(bookkeeping()),
                         route.buffers, core::format_bytes(route.round_bytes), core::format_bytes(cap)));

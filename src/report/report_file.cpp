@@ -111,7 +111,7 @@ std::string indented(std::string const& account)
 
 core::Status append(Descriptor const& file, std::string const& path, std::string const& account)
 {
-    if (!take_turn(file)) return core::fail(Errc::io, path + ": somebody keeps it locked");
+    if (!take_turn(file)) return core::fail(Errc::io, path + ": another process keeps it locked");
     auto status = [&]() -> core::Status {
         auto const size = core::size_of(file.get(), path);
         if (!size) return tl::unexpected(size.error());
@@ -119,7 +119,7 @@ core::Status append(Descriptor const& file, std::string const& path, std::string
         if (*size < tail.size() ||
             !core::read_all(file.get(), *size - tail.size(), std::as_writable_bytes(std::span(end)), "the report") ||
             end != tail)
-            return core::fail(Errc::io, path + ": does not end as a report does");
+            return core::fail(Errc::io, path + ": does not end like a report");
         auto const text = ",\n" + indented(account) + std::string(tail);
         auto const at = *size - tail.size();
         auto written = core::write_all(file.get(), at, std::as_bytes(std::span(text)), "the report");
@@ -195,7 +195,7 @@ core::Result<There> look(std::string const& path)
     std::string begin(64, '\0');
     auto const got = ::pread(file.get(), begin.data(), begin.size(), 0);
     if (got > 0 && begin.find("\"tapioca\"") == std::string::npos)
-        return core::fail(Errc::io, path + ": is no report, and is left as it is");
+        return core::fail(Errc::io, path + ": is not a report, and is left as it is");
     there.alive = !lock(file, LockedByte::life, F_WRLCK, false);
     if (there.alive) lock(file, LockedByte::life, F_RDLCK, true);
     there.file = std::move(file);
@@ -276,7 +276,7 @@ core::Status add_account(std::string const& path, std::string const& account)
         remember(reports, path, std::move(*made));
         return {};
     }
-    return core::fail(Errc::io, path + ": others replace it all the time");
+    return core::fail(Errc::io, path + ": other processes keep replacing it");
 }
 
 }  // namespace tapioca::report

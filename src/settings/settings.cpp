@@ -16,14 +16,14 @@ namespace tapioca::settings {
 
 namespace {
 
-/// Names that belong to sites' module files.
+/// Names that module files of computing sites use.
 constexpr std::array<std::string_view, 4> of_sites = {"root", "dir", "home", "version"};
 
 constexpr std::string_view hint_prefix = "tapioca_";
 constexpr std::string_view variable_prefix = "TAPIOCA_";
 constexpr char const* in_code = "Options::";
 
-/// Names and values may hold anything, a message is one line.
+/// Names and values may contain any character, but a message must be one line.
 tl::unexpected<core::Failure> refused(std::string text)
 {
     for (char& c : text)
@@ -126,7 +126,7 @@ core::Result<Settings> resolve(Options const& code, Pairs const& hints, Pairs co
 {
     Settings settings;
     Settings given{code, {}};
-    for (auto const& line : given.lines())  // through the same checks as text
+    for (auto const& line : given.lines())  // checked in the same way as text
         if (auto status = set(settings, line.name, in_code + line.name, line.value, "code"); !status)
             return tl::unexpected(status.error());
 
@@ -193,7 +193,7 @@ Settings unpack(std::string_view text)
         auto const [colon, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
         text.remove_prefix(static_cast<std::size_t>(colon - text.data()));
         if (text.starts_with(':')) text.remove_prefix(1);
-        if (error != std::errc{}) text = {};  // nothing that pack() made
+        if (error != std::errc{}) text = {};  // not made by pack()
         std::string part(text.substr(0, bytes));
         text.remove_prefix(part.size());
         return part;

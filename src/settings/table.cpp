@@ -1,4 +1,4 @@
-// The table of settings: rows.inc has the rows, this file the kinds of values that they are of.
+// The table of settings: rows.inc has the rows, and this file has the kinds of values.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -61,7 +61,7 @@ constexpr Row bytes(View name, View meaning, View otherwise)
             1};
 }
 
-/// Bytes, or none of them.
+/// A number of bytes that may be 0.
 constexpr Row may_be_0(Row row)
 {
     row.least = 0;
@@ -113,7 +113,7 @@ Text show_aggregators(Options const& options)
     return value ? Text(std::to_string(value->number().value_or(0))) : Text();
 }
 
-/// A number of aggregators, or one of the words for it.
+/// A number of aggregators, or the name of a rule.
 template <auto member>
 constexpr Row aggregators(View name, View meaning, View otherwise)
 {
@@ -188,14 +188,14 @@ Text show_value(Options const& options)
     return number < words.size() && !words[number].empty() ? Text(words[number]) : std::to_string(number);
 }
 
-/// A value of an enumeration, whose words are in its order.
+/// A value of an enumeration; the words are in the order of its values.
 template <auto member, auto const& words>
 constexpr Row value_of(View name, View meaning, View otherwise)
 {
     return {name, meaning, otherwise, parse_value<member>, show_value<member, words>, {}, 0, 0, words};
 }
 
-/// One of the words of somebody else's table.
+/// One of the words of a table elsewhere.
 template <auto member>
 constexpr Row named(View name, View meaning, View otherwise, std::span<View const> (*names)())
 {
@@ -220,7 +220,7 @@ bool parse_tier(Row const&, Options& options, std::string const& text)
 {
     auto const is_space = [](unsigned char c) { return std::isspace(c); };
     if (text.empty() || std::any_of(text.begin(), text.end(), is_space)) return false;
-    auto const kind = std::min(text.find(':'), text.size());  // a place keeps its case
+    auto const kind = std::min(text.find(':'), text.size());  // only the kind ignores case
     options.*member = lower(text.substr(0, kind)) + text.substr(kind);
     return true;
 }
@@ -236,7 +236,7 @@ constexpr Row tier(View name, View meaning, View otherwise)
             "the name of a tier, such as dram or ssd:/dir"};
 }
 
-/// Off, on or a rate.
+/// `off`, `on` or a rate.
 bool parse_drain(Row const&, Options& options, std::string const& text)
 {
     auto const word = lower(text);
@@ -246,7 +246,7 @@ bool parse_drain(Row const&, Options& options, std::string const& text)
     return true;
 }
 
-/// A word, or a path: what has no slash in it is more likely a word that was misspelt.
+/// A word, or a path with a slash. Text without a slash is more likely a misspelt word, and is refused.
 bool parse_learn(Row const&, Options& options, std::string const& text)
 {
     auto const word = lower(text);

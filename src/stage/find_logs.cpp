@@ -164,7 +164,7 @@ core::Status check_belongs(Sought const& sought, Head const& head, Marker const&
     if (head.identity == marker.identity && head.ranks == marker.ranks && head.mapping == mapping &&
         head.rank == sought.ranks.front())
         return {};
-    return core::fail(Errc::io, sought.place.meta() + ": is not the log that the marker means");
+    return core::fail(Errc::io, sought.place.meta() + ": is not the log that the marker names");
 }
 
 bool is_here(LogPlace const& place)

@@ -17,7 +17,7 @@ namespace tapioca::stage {
 
 namespace {
 
-// Longer than the time between making a directory and making the marker.
+// This is longer than the time between making a directory and making the marker.
 constexpr std::time_t least_age_s = 60;
 
 bool is_old_and_ours(std::string const& path)

@@ -372,7 +372,7 @@ std::vector<std::string> LogContent::verify(std::function<void(std::uint64_t)> c
                                           request.error().text));
                 if (number >= stream.gone) stream.sound = number;
             } else if (checksum_of(log.data_of(entry), entry.data_bytes) != entry.data_checksum) {
-                bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not have their checksum",
+                bad.push_back(fmt::format("{}: rank {}: entry {}: the {} bytes at {} do not match their checksum",
                                           log.place.data(), stream.rank, number, entry.data_bytes, entry.position));
                 stream.sound = number;
             }

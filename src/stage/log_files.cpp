@@ -33,7 +33,7 @@ struct flock whole_file(short type)
 
 tl::unexpected<core::Failure> not_ours(std::string const& path)
 {
-    return core::fail(Errc::permission, fmt::format("{}: not a directory of ours alone", path));
+    return core::fail(Errc::permission, fmt::format("{}: not a directory of this user alone", path));
 }
 
 /// The directory of a file, and the file's name in it. A job's directory must belong to this user alone and must not be
@@ -197,7 +197,7 @@ core::Result<Descriptor> open_private(std::string const& path, bool writable)
     if (!S_ISREG(found.st_mode)) return core::fail(Errc::io, path + ": not a plain file");
     if (found.st_uid != ::geteuid())
         return core::fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
-    if ((found.st_mode & 022) != 0) return core::fail(Errc::permission, path + ": others may write it");
+    if ((found.st_mode & 022) != 0) return core::fail(Errc::permission, path + ": others may write to it");
     return file;
 }
 

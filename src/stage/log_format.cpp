@@ -156,11 +156,11 @@ core::Result<Head> read_head(std::span<std::byte const> file, char const* magic)
     Head head;
     if (file.size() < head_bytes) return bad(fmt::format("{} bytes are too few for its head", file.size()));
     std::memcpy(&head, file.data(), sizeof head);
-    if (std::memcmp(head.magic, magic, sizeof head.magic) != 0) return core::fail(Errc::io, "this is no log");
+    if (std::memcmp(head.magic, magic, sizeof head.magic) != 0) return core::fail(Errc::io, "this is not a log");
     if (head.version != format_version)
         return core::fail(Errc::unsupported, fmt::format("the log is of version {}, this program reads version {}",
                                                          head.version, format_version));
-    if (head.checksum != checksum_of(&head, offsetof(Head, checksum))) return bad("its head's checksum does not fit");
+    if (head.checksum != checksum_of(&head, offsetof(Head, checksum))) return bad("its head's checksum does not match");
     if (head.bytes != head_bytes || head.meta_block != meta_block_bytes || head.data_block != data_block_bytes ||
         head.ranks == 0 || head.ranks > INT32_MAX || head.rank >= head.ranks || head.mapping > StageMapping::node ||
         head.target[sizeof head.target - 1] != 0 || head.host[sizeof head.host - 1] != 0)
@@ -265,9 +265,9 @@ core::Result<LogEntry> decode_entry(std::span<std::byte const> bytes, std::uint6
     if (bytes.size() < sizeof entry) return bad("an entry is cut off");
     std::memcpy(&entry, bytes.data(), sizeof entry);
     if (entry.bytes < sizeof entry || entry.bytes > bytes.size() || entry.bytes % 8 != 0)
-        return bad("an entry's size makes no sense");
+        return bad("an entry's size is not valid");
     if (checksum_of_entry(bytes.first(entry.bytes), seed) != entry.checksum)
-        return bad("an entry's checksum does not fit");
+        return bad("an entry's checksum does not match");
     if (entry.kind < EntryKind::contiguous || entry.kind > EntryKind::layout || entry.flags > flag_gone ||
         entry.offset < 0 || entry.data_bytes == 0 || entry.data_bytes >= most_bytes || entry.position >= most_bytes ||
         entry.epoch == 0 || entry.epoch >= most_bytes || entry.reserved != 0)

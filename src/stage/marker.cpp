@@ -133,7 +133,7 @@ try {
     auto const size = size_of(file->get(), path);
     if (!size) return tl::unexpected(size.error());
     if (*size < least_marker_bytes || *size > (std::uint64_t{1} << 30))
-        return core::fail(Errc::io, path + ": no marker of this version");
+        return core::fail(Errc::io, path + ": not a marker of this version");
     std::string text(*size, '\0');
     if (auto status = read_all(file->get(), 0, std::as_writable_bytes(std::span(text))); !status)
         return tl::unexpected(status.error());

@@ -121,7 +121,7 @@ try {
     bool const old = text.starts_with(first_line_of_1);
     auto const head = marker_first_line.size() + (old ? 2 * slot_bytes_of_1 : marker_slots * marker_slot_bytes);
     if ((!old && !text.starts_with(marker_first_line)) || text.size() < head)
-        return core::fail(Errc::io, "no marker of this version");
+        return core::fail(Errc::io, "not a marker of this version");
     auto const json = Json::parse(text.substr(head));
     Marker marker;
     auto const identity = identity_from(json.at("identity").get<std::string>());

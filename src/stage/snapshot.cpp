@@ -95,7 +95,7 @@ core::Result<std::vector<std::byte>> Snapshot::data_of(Note const& note, std::ui
         if (auto status = read_all(data_file_.get(), note.position, *bytes); !status)
             return tl::unexpected(status.error());
         if (checksum_of(bytes->data(), bytes->size()) != note.data_checksum)
-            return core::fail(Errc::io, fmt::format("{}: the {} bytes at {} do not have their checksum", place_.data(),
+            return core::fail(Errc::io, fmt::format("{}: the {} bytes at {} do not match their checksum", place_.data(),
                                                     note.data_bytes, note.position));
         return bytes;
     };
@@ -104,7 +104,7 @@ core::Result<std::vector<std::byte>> Snapshot::data_of(Note const& note, std::ui
     auto const head = head_now();
     if (head ? head->generation != generation : is_live())
         return core::fail(Errc::invalid_state,
-                          place_.data() + ": the log was emptied since: the request is in the file by now");
+                          place_.data() + ": the log was emptied since, so the request is in the file");
     return bytes;
 }
 

@@ -46,7 +46,7 @@ core::Result<std::unique_ptr<Target>> LazyFile::open_again() const
         if (opened.error().code == Errc::not_found)
             opened.error().text += fmt::format(
                 " on {}; the file that rank 0 has open on {} was removed or renamed: close it "
-                "and open it anew",
+                "and open it again",
                 core::host_name(), expected_.host);
         return opened;
     }
@@ -55,7 +55,7 @@ core::Result<std::unique_ptr<Target>> LazyFile::open_again() const
     if (!identity->same_inode(expected_.identity))
         return core::fail(Errc::mismatch,
                           fmt::format("{} finds another file under this name than rank 0 opened on {}: the file was "
-                                      "replaced while it was open; close it and open it anew",
+                                      "replaced while it was open; close it and open it again",
                                       core::host_name(), expected_.host));
     return opened;
 }

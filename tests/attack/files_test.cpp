@@ -90,7 +90,7 @@ TEST(MemoryFile, IsNotTakenForWhatOthersPutInItsPlace)
         });
         auto const foreign = tier->attach(name, bytes);
         ASSERT_FALSE(foreign);
-        expect_parts(foreign.error().text, {name, "not a plain file of ours alone"});
+        expect_parts(foreign.error().text, {name, "not a plain file of this user alone"});
     }
     barrier();
     place.expect_victim_untouched();

@@ -52,7 +52,7 @@ grep -q "sound" out || fail "our own logs were not verified"
 # root removes nobody else's, and nothing behind a link
 answered 1 "belongs to user 65534.*rm" log discard shared/huge --yes
 answered 1 "link.tapioca.*rm" log discard shared/link --yes
-answered 1 "none of this is yours" log discard "shared/tapioca-$hex" --yes
+answered 1 "none of these logs belong to you" log discard "shared/tapioca-$hex" --yes
 [ -e "shared/tapioca-$hex/rank0.meta" ] && [ -L shared/link.tapioca ] && [ -e shared/huge.tapioca ] || fail "removed"
 answered 1 "belongs to" log discard shared --yes # our own have a marker
 [ -e "$own/rank0.meta" ] && [ -e home/dir/rank0.meta ] && [ -e home/dir/rank0.data ] || fail "removed"

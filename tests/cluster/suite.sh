@@ -13,27 +13,31 @@ Parts (default: all of them, about half an hour)
   links      8x1 and 4x2 hosts with links of 1 Gbit and one switch: interleaved blocks of 64 B and 4 KiB, and HACC-IO,
              written cold to a file in memory; TAPIOCA, OMPIO, ROMIO, and what the links allow
   gluster    four hosts that write 4 KiB blocks to a Gluster volume (disperse 2+1) of their own; TAPIOCA, OMPIO, ROMIO,
-  moosefs    and the mount's own rate for contiguous 1 MiB writes; the same on MooseFS
-  ceph       and on CephFS (three servers in memory). For root only.
+             and the mount's own rate for contiguous 1 MiB writes (for root only)
+  moosefs    the same on MooseFS (for root only)
+  ceph       the same on CephFS, with three servers in memory (for root only)
   topology   8x2 hosts behind two switches, trunk of 200 Mbit, three quarters of the data on one of them: HACC-IO, normal
              sizes, under Open MPI and MPICH; TAPIOCA's strategies in turn, with the same number of aggregators
   predictions  8x1 and 4x2 hosts, and 8x1 behind two switches: `tapioca calibrate`, then predicted and measured seconds of
              written and read steps, for each strategy. Where the cores are the limit and not the links, give a lower --link
 
 Options
-  --bin DIR      where tapioca-bench is, built for Open MPI; nothing is installed or built then
+  --bin DIR      directory of tapioca-bench, built for Open MPI; then nothing is installed or built
   --bin-mpich DIR  the same, built for MPICH, for the part topology; without it, only Open MPI is measured
   --reps N       repetitions [5]
-  --link RATE    of every host's link [1gbit]
-  --bytes BYTES  per rank: interleaved blocks, 16M by default
-  --aggregators N  in the part topology [4]
-  --json FILE    all figures [cluster.json]
+  --link RATE    rate of every host's link [1gbit]
+  --bytes BYTES  bytes per rank for interleaved blocks [16M]
+  --aggregators N  number of aggregators in the part topology [4]
+  --json FILE    file for all figures [cluster.json]
 
-The bars: 0.8 of what links allow, where 1 % of the data or more must cross; 0.97 of the better MPI-IO, and 3 times it at 64 B; on file systems 0.9 of the
-1 MiB rate and 1.0 of the better MPI-IO; TOPOLOGY_AWARE at most 1.3 times the bytes that must cross the trunk and, with
-the data on the last switch, 1.5 times sooner than RANK_ORDER, which takes the first hosts; predictions within 30 %, and strategies in
-the order that is predicted. Exit status: 0 if all are reached, 1 if not, 2 for bad arguments, 77 where
-hosts cannot be made.
+Required are:
+  links          0.8 of what the links allow, if 1 % of the data or more must cross; 0.97 of the better MPI-IO, and 3 times
+                 its rate at 64 B
+  file systems   0.9 of the 1 MiB rate, and 1.0 of the better MPI-IO
+  topology       TOPOLOGY_AWARE sends at most 1.3 times the bytes that must cross the trunk and, with the data on the last
+                 switch, is 1.5 times as fast as RANK_ORDER, which takes the first hosts
+  predictions    within 30 %, and strategies in the predicted order
+Exit status: 0 if everything is reached, 1 if not, 2 for bad arguments, 77 if hosts cannot be made.
 END
 }
 

@@ -130,7 +130,7 @@ consent() {
     how=()
     case $kind in *loss) ;; *) return 0 ;; esac
     [ -e file.tapioca ] && ! "$bin/tapioca" log verify file >log.out 2>&1 || return 0
-    if grep -q "no marker of this version" log.out; then # what is in the file is all that can be promised then
+    if grep -q "not a marker of this version" log.out; then # what is in the file is all that can be promised then
         "$bin/tapioca" log discard --yes file >>log.out || fail "discarding"
         note discarded
     else

@@ -156,7 +156,7 @@ TEST_F(CErrors, FinalizeAndCloseWithWritesOutstanding)
 TEST_F(CErrors, InitTwice)
 {
     expect_code(TAPIOCA_Init(file, a.count, a.type, a.offset, Arrays::n), TAPIOCA_ERR_INVALID_STATE,
-                {"TAPIOCA_Finalize comes first"});
+                {"call TAPIOCA_Finalize first"});
 }
 
 TEST_F(CErrors, AStepOfInitIsNotRunByNumber)
@@ -229,7 +229,7 @@ TEST(CArguments, ReachEveryRankFromOne)
     expect_code(TAPIOCA_Init(file, a.count, a.type, a.offset, 3), bad, {last_rank(), "variable 2"});
     EXPECT_EQ(TAPIOCA_Write(file, 0, nullptr, 0, 1, nullptr), TAPIOCA_ERR_INVALID_STATE);
     EXPECT_EQ(TAPIOCA_Wait(file, nullptr), TAPIOCA_ERR_INVALID_STATE);
-    expect_code(TAPIOCA_Finalize(file), TAPIOCA_ERR_INVALID_STATE, {"TAPIOCA_Init comes first"});
+    expect_code(TAPIOCA_Finalize(file), TAPIOCA_ERR_INVALID_STATE, {"call TAPIOCA_Init first"});
 
     int64_t size = 0;
     expect_code(TAPIOCA_Size(file, last() ? nullptr : &size), bad, {last_rank(), "null"});
@@ -291,7 +291,7 @@ TEST(CArguments, BadBuffersOfAStepAreToldByItsFinish)
     EXPECT_OK(TAPIOCA_Step_write(step, last() ? -1 : 0, data.data(), 8));
     expect_code(TAPIOCA_Step_finish(step, nullptr), bad, {last_rank(), "variable -1", "no such"});
     EXPECT_OK(TAPIOCA_Step_write(step, 0, data.data(), last() ? 7 : 8));
-    expect_code(TAPIOCA_Step_finish(step, nullptr), bad, {last_rank(), "7 bytes, the declaration 8"});
+    expect_code(TAPIOCA_Step_finish(step, nullptr), bad, {last_rank(), "7 bytes, but 8 were declared"});
     EXPECT_OK(TAPIOCA_Step_write(step, 0, data.data(), last() ? -8 : 8));
     expect_code(TAPIOCA_Step_finish(step, nullptr), bad, {last_rank(), "-8 bytes"});
     EXPECT_OK(TAPIOCA_Step_write(step, 0, last() ? nullptr : data.data(), 8));

@@ -75,7 +75,7 @@ TEST_P(Input, BufferOfTheWrongSize)
     std::span<std::byte const> const all(prepared.data);
     prepared.step->write(0, prepared.last() ? all.first(9'999) : all);
     prepared.expect_failure(Errc::invalid_argument,
-                            {"write(variable 0)", "the buffer has 9999 bytes, the declaration 10000"}, aggregated());
+                            {"write(variable 0)", "the buffer has 9999 bytes, but 10000 were declared"}, aggregated());
     expect_next_file_works(scratch);
 }
 

@@ -48,10 +48,10 @@ TEST(Open, RefusesPathsAndModesThatAreNone)
     auto const cut_short = scratch.path("file") + std::string("\0x", 2);
     auto error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, cut_short, Mode::create); });
     EXPECT_EQ(error.code, Errc::invalid_argument);
-    expect_parts(error.text, {"open: rank 0: ", "file\\x00x: a zero byte in the path would cut it short"});
+    expect_parts(error.text, {"open: rank 0: ", "file\\x00x: the path contains a zero byte"});
     error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("file"), static_cast<Mode>(7)); });
     EXPECT_EQ(error.code, Errc::invalid_argument);
-    expect_parts(error.text, {"7 is no mode"});
+    expect_parts(error.text, {"7 is not a mode"});
     EXPECT_FALSE(std::filesystem::exists(scratch.path("file")));
     error = same_error_on_all_ranks([&] { File::open(MPI_COMM_WORLD, scratch.path("a\nb"), Mode::read); });
     expect_parts(error.text, {"a\\x0ab"});  // one line, whatever the name

@@ -202,8 +202,9 @@ TEST(Sections, WhatIsWrongIsToldOnEveryRank)
     Prepared prepared(scratch);
     std::vector<double> const array(8 * 6);
     prepared.expect_failure(array, {{8, 6}, {1, 1}, {4, 6}}, {"leaves the array in dimension 1: start 1, count 6"});
-    prepared.expect_failure(array, {{8, 6}, {0, 0}, {4, 6}}, {"the section has 4 x 6 elements, the declaration 6 x 4"});
-    prepared.expect_failure(array, {{8, 6}, {1, 1}, {6, 3}}, {"the section has 144 bytes, the declaration 192"});
+    prepared.expect_failure(array, {{8, 6}, {0, 0}, {4, 6}},
+                            {"the section has 4 x 6 elements, but 6 x 4 were declared"});
+    prepared.expect_failure(array, {{8, 6}, {1, 1}, {6, 3}}, {"the section has 144 bytes, but 192 were declared"});
     prepared.expect_failure(array, {{8, 7}, {1, 1}, {6, 4}}, {"an array of shape [8, 7], which is 448 bytes", "384"});
     prepared.expect_failure(array, {{8, 6}, {1}, {6, 4}}, {"the section has 2 dimensions in shape, but 1 in start"});
     prepared.expect_failure(array, {{}, {}, {}}, {"the section has 0 dimensions"});

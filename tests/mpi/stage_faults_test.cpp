@@ -205,7 +205,7 @@ TEST_F(StageFaults, APlaceThatIsFullAtOnceIsAWarningAndTheFileGoesWithout)
     if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
     Overheard overheard(scratch.path("stderr"));
     auto file = open(staged(scratch.path("small")));
-    EXPECT_EQ(overheard.lines_with("the file goes without the stage"), 1);
+    EXPECT_EQ(overheard.lines_with("the file is not staged"), 1);
     EXPECT_FALSE(marked());
     EXPECT_TRUE(fs::is_empty(scratch.path("small")));
     barrier();
@@ -238,7 +238,7 @@ TEST_F(StageFaults, APlaceThatBecomesFullIsOneWarningAndTheLogGoesOnBesideTheFil
         EXPECT_TRUE(contents(path) == expected);
         barrier();
     }
-    EXPECT_EQ(overheard.lines_with("goes on beside the file"), 1) << "one for the node";
+    EXPECT_EQ(overheard.lines_with("continues beside the file"), 1) << "one for the node";
     file.close();
     EXPECT_TRUE(contents(path) == expected);
     EXPECT_TRUE(fs::is_empty(scratch.path("small")));

@@ -341,8 +341,8 @@ TEST(Forgotten, FinishAndCloseAreMissedByTheFileItself)
         step.write(0, data);
     }
     expect_parts(testing::internal::GetCapturedStderr(), {"tapioca: " + scratch.path("file") +
-                                                          ": variable 0 of a step was supplied, and finish() was never "
-                                                          "called, nor was close()\n"});
+                                                          ": variable 0 of a step was supplied, but finish() was never "
+                                                          "called, and neither was close()\n"});
     expect_next_file_works(scratch);
 }
 

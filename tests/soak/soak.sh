@@ -15,13 +15,13 @@ usage: tests/run soak [OPTIONS] [MINUTES]
 
 Random jobs for MINUTES [30], under Open MPI and MPICH: 1 to 6 ranks, random patterns, settings, files and calls; through the
 declared interface and the drop-in library; on this host and on hosts in a box; with faults of system calls and killed
-ranks. Every byte read, and every file in the end, is compared with a model; after each job nothing may be left.
+ranks. Every byte that is read, and every file at the end, is compared with a model. A job must leave nothing behind.
 
-  --seed S         one job again; --seeds "S T ..." some
-  --markdown FILE  puts the account between the lines <!-- soak --> and <!-- /soak --> of FILE
-  --keep DIR       directories of jobs that failed go there [build/soak]
-  --build DIR      where openmpi/bin and mpich/bin are; nothing is installed or built then
-  --openmpi DIR, --mpich DIR    or the two trees one by one; jobs of an MPI without one are left out
+  --seed S         repeat one job; --seeds "S T ..." repeats several
+  --markdown FILE  put the results between the lines <!-- soak --> and <!-- /soak --> of FILE
+  --keep DIR       keep the directories of jobs that failed there [build/soak]
+  --build DIR      use the programs in DIR/openmpi/bin and DIR/mpich/bin; then nothing is installed or built
+  --openmpi DIR, --mpich DIR    the two trees separately; jobs of an MPI without a tree are left out
 
 Exit status: 0 if there were no mismatches, leaks or hangs, 1 if there were, 2 for bad arguments.
 END

@@ -66,7 +66,7 @@ unset TAPIOCA_RANKS_PER_NODE
 
 # what is there is kept
 cp m.toml before
-refused "m.toml is there already: say --force" --output "$work/m.toml"
+refused "m.toml already exists: use --force to replace it" --output "$work/m.toml"
 cmp m.toml before || fail "a file was overwritten"
 rm before
 "$bin/tapioca" calibrate -n 1 --quick --force --output "$work/m.toml" >"$work/out" 2>&1 || fail "--force failed"

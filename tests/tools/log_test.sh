@@ -236,7 +236,7 @@ shown "recovered 16 requests .* removed 2 of 3 logs" recover got --partial
 put_back
 flip "$data1" 4100
 stopped "^damaged: $data1: rank 1: entry 0: .* checksum"
-answered 1 "^damaged: rank 1: entry 0: .*do not have their checksum" verify "$rank1"
+answered 1 "^damaged: rank 1: entry 0: .*do not match their checksum" verify "$rank1"
 shown "left as it is: $rank1" recover --partial got
 [ -e "$rank1" ] || fail "the damaged log was removed"
 shown "no marker" list stage
@@ -257,10 +257,10 @@ printf '\002' | dd of="$rank1" bs=1 seek=8 conv=notrunc status=none
 stopped "^damaged: $rank1: .* version 2, .* reads version 1"
 put_back
 chmod 0666 "$rank1"
-stopped "^damaged: $rank1: others may write it"
+stopped "^damaged: $rank1: others may write to it"
 put_back
 cp "${rank1%1.meta}2.meta" "$rank1"
-stopped "^damaged: $rank1: is not the log that the marker means"
+stopped "^damaged: $rank1: is not the log that the marker names"
 put_back
 mv "$rank1" elsewhere && ln -s "$work/elsewhere" "$rank1"
 stopped "^damaged: $rank1: Too many levels of symbolic links"
@@ -288,7 +288,7 @@ status=0
 echo n | "$bin/tapioca" log discard got >out || status=$?
 [ $status -eq 1 ] && grep -q "24 requests are lost" out && [ -e got.tapioca ] || fail "discarded without consent"
 refused_dir=$(dirname "$rank1")
-answered 1 "belongs to .*/got: say tapioca log discard" discard --yes "$refused_dir"
+answered 1 "belongs to .*/got: use tapioca log discard" discard --yes "$refused_dir"
 touch got.tapioca.rank1.new.data got.tapioca.rank2.data
 echo y | "$bin/tapioca" log discard got >out || fail "not discarded"
 nothing_left

@@ -111,7 +111,7 @@ if $is_open_mpi; then
     golden "mpirun -x $ours -x TAPIOCA_REPORT=r --mca io ompio -n 2 ./app : -x $ours -x TAPIOCA_REPORT=r -n 1 ./app" \
         --report r -- mpirun --mca io ompio -n 2 ./app : -n 1 ./app
     LD_PRELOAD=$work/libtool.so golden "mpirun -x $ours:$work/libtool.so -n 2 ./app" -- mpirun -x LD_PRELOAD -n 2 ./app
-    refused '--app file: Open MPI gives' -- mpirun --app file
+    refused '--app file: Open MPI passes' -- mpirun --app file
 else
     golden "mpiexec -genv LD_PRELOAD $library -genv TAPIOCA_REPORT r -n 2 ./app : -n 1 ./app" \
         --report r -- mpiexec -n 2 ./app : -n 1 ./app

@@ -98,9 +98,10 @@ TEST_F(Toy, ElectsTheHighBandwidthMemoryOfP1AndTheNextTierWhereItIsTooSmall)
     auto const none = elect({32 * MB, 32 * MB, 32 * MB});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, Errc::memory);
-    EXPECT_EQ(none.error().text,
-              "an aggregator takes 48 MiB, and 0 of 1 find room: hbm has 32 MiB, dram has 32 MiB, nvr has 32 MiB free "
-              "on a node; lower TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR");
+    EXPECT_EQ(
+        none.error().text,
+        "an aggregator takes 48 MiB, and only 0 of 1 find room: hbm has 32 MiB, dram has 32 MiB, nvr has 32 MiB free "
+        "on a node; lower TAPIOCA_BUFFERSIZE, TAPIOCA_BUFFERS or TAPIOCA_NBAGGR");
 }
 
 TEST(Cost, ClosedFormsAgreeWithTheSumsOnRandomMachines)

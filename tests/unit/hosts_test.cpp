@@ -35,7 +35,7 @@ TEST(Hosts, NamesHaveALengthAndRefusalsAreOneLine)
     EXPECT_FALSE(expand_hosts(zeros + "0"));
     EXPECT_FALSE(expand_hosts("n[" + zeros + "-9]"));
     EXPECT_EQ(expand_hosts("a\n\tb").error().text,
-              "host list 'a??b': a name holds neither blanks nor other than ASCII letters");
+              "host list 'a??b': a name must not contain blanks or characters other than ASCII");
 }
 
 TEST(Hosts, AreFoundByNameWithOrWithoutTheDomain)

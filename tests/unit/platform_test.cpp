@@ -364,7 +364,7 @@ TEST(Platform, RefusesBadInputWithOneLineThatSaysWhere)
         {topology("kind = \"matrix\"\nnodes = 3\ndistances = [[0, 1], [1, 0]]"),
          "x.toml:4:13: topology.distances multiplies up to 2 nodes, topology.nodes is 3"},
         {with("[[topology.level]]\n[[topology.level]]"),
-         "x.toml:4:1: topology.level has 2 entries, 1 is the most here"},
+         "x.toml:4:1: topology.level has 2 entries; the most that are possible here is 1"},
         {with("[[topology.level]]\nlatency = \"-1us\""),
          "x.toml:5:11: topology.level.latency must be a latency of at least 0 such as \"1.5us\", \"30ms\" or a number "
          "of "
@@ -599,7 +599,7 @@ TEST(Shipped, ANameThatIsNotShippedGetsTheNearest)
     ASSERT_FALSE(text);
     EXPECT_EQ(text.error().text,
               "platform 'thetta' is not shipped: did you mean 'theta'? There are cooley, fat-tree, laptop, mira, "
-              "paper-toy, theta, theta-paper; a file of your own is named as a path");
+              "paper-toy, theta, theta-paper; to use a file of your own, give its path");
 }
 
 TEST(Shipped, APathIsReadAsItIs)

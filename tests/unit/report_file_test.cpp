@@ -187,7 +187,7 @@ TEST_F(ReportFile, DoesNotTakeThePlaceOfAnotherFileOfTheUser)
     std::ofstream(path_) << "results of a year";
     auto const status = add_account(path_, account("first", 0));
     ASSERT_FALSE(status);
-    EXPECT_NE(status.error().text.find("is no report, and is left as it is"), std::string::npos);
+    EXPECT_NE(status.error().text.find("is not a report, and is left as it is"), std::string::npos);
     EXPECT_EQ(fs::file_size(path_), 17U);
     fs::remove(path_);
 }

@@ -108,7 +108,7 @@ TEST(ChooseTier, SaysWhatIsWrongWithAWish)
     EXPECT_EQ(refusal("ssd", plain), "tier ssd: expected an absolute directory such as /scratch after ssd:");
     EXPECT_EQ(refusal("ssd:", plain), "tier ssd:: expected an absolute directory such as /scratch after ssd:");
     EXPECT_EQ(refusal("ssd:here", plain), "tier ssd:here: expected an absolute directory such as /scratch after ssd:");
-    EXPECT_EQ(refusal("dram:0", plain), "tier dram:0: dram has no place: write dram");
+    EXPECT_EQ(refusal("dram:0", plain), "tier dram:0: dram takes no place after a colon: write dram");
     for (auto const* const wish : {"numa", "numa:", "numa:x", "numa:1,", "numa:,1", "numa:-1", "numa:1 ", "numa:99999"})
         EXPECT_EQ(refusal(wish, plain), fmt::format("tier {}: expected a NUMA node such as 1 after numa:", wish));
 }
@@ -151,7 +151,7 @@ TEST(MakeTier, SaysWhichNumaNodesThereAre)
 TEST(MakeTier, FindsTheNumaNodesThatAPlatformLeavesOut)
 {
     EXPECT_EQ(make_refusal(tier("odd", "numa")),
-              "odd tier: hwloc knows no odd on this node: name its NUMA nodes, such "
+              "odd tier: hwloc finds no odd on this node: name its NUMA nodes, such "
               "as TAPIOCA_AGGRTIER=numa:1");
     Setting const xml("HWLOC_XMLFILE", GOLDEN "/dram_hbm_nvm.xml");
     auto const made = make_tier(tier("hbm", "numa"));

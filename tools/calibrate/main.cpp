@@ -32,17 +32,18 @@ struct CalibrateArguments {
 
 void add_options(CLI::App& app, CalibrateArguments& a)
 {
-    app.add_option("--platform", a.platform, "how the nodes are joined: a platform file, or the name of a shipped one")
-        ->option_text("NAME [found out]");
+    app.add_option("--platform", a.platform,
+                   "how the nodes are connected: a platform file, or the name of a shipped one")
+        ->option_text("NAME [detected]");
     app.add_option("--dir", a.directory, "a directory on the file system to measure, which all nodes share")
         ->option_text("DIR [.]");
-    app.add_option("--tier", a.tiers, "a tier to measure beside those that are found, such as ssd:/scratch")
+    app.add_option("--tier", a.tiers, "a tier to measure in addition to those that are detected, such as ssd:/scratch")
         ->option_text("TIER ...")
         ->expected(1)
         ->take_all();
     app.add_option("--output", a.output, "the platform file to write")->option_text("FILE [platform.toml]");
-    app.add_flag("--force", a.force, "replace FILE if it is there");
-    app.add_flag("--quick", a.quick, "less data and fewer repetitions: a first idea");
+    app.add_flag("--force", a.force, "replace FILE if it exists");
+    app.add_flag("--quick", a.quick, "measure less data with fewer repetitions, for a first idea");
     app.add_flag("--live", a.live, "redraw one progress line instead of printing many");
     app.add_flag("--parse-only", a.parse_only)->group("");  // used by `tapioca calibrate` before it starts the ranks
 }
@@ -58,7 +59,8 @@ core::Status parse_file(std::string const& name)
 core::Status check_output(CalibrateArguments const& a)
 {
     if (!a.force && ::access(a.output.c_str(), F_OK) == 0)
-        return core::fail(tapioca::Errc::setting, fmt::format("--output: {} is there already: say --force", a.output));
+        return core::fail(tapioca::Errc::setting,
+                          fmt::format("--output: {} already exists: use --force to replace it", a.output));
     auto const parent = std::filesystem::path(a.output).parent_path();
     if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)
         return core::fail_errno(errno, "--output: cannot write " + a.output);

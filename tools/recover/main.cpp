@@ -252,14 +252,14 @@ private:
                            "be told\n",
                            core::printable(a_.target));
             if (changed && a_.force)
-                fmt::print(stderr, "tapioca: {}: {}: older data is written over it\n", core::printable(a_.target),
-                           *changed);
+                fmt::print(stderr, "tapioca: {}: {}: the older data of the logs is written over it\n",
+                           core::printable(a_.target), *changed);
             if (changed && !a_.force)
                 status = core::fail(
                     Errc::invalid_state,
                     fmt::format(
-                        "{}: {}. What is in the logs is older: nothing was changed. `tapioca log recover --force "
-                        "{}` writes it over the file all the same, `tapioca log discard {}` gives it up",
+                        "{}: {}. The data in the logs is older, so nothing was changed. `tapioca log recover --force "
+                        "{}` writes it to the file nevertheless, `tapioca log discard {}` discards it",
                         a_.target, *changed, a_.target, a_.target));
         }
         return comm::agree(MPI_COMM_WORLD, status);
@@ -347,10 +347,10 @@ int main(int argc, char** argv)
     a.live = ::isatty(STDERR_FILENO) != 0;
     CLI::App app("Brings the logs of a staged file that was not closed into the file, and removes them.");
     app.name("tapioca log recover");
-    app.add_option("TARGET", a.target, "the file")->required();
-    app.add_flag("--partial", a.partial, "go on without logs that are missing or damaged: what they had is lost");
+    app.add_option("TARGET", a.target, "the staged file")->required();
+    app.add_flag("--partial", a.partial, "continue without logs that are missing or damaged; their data is lost");
     app.add_flag("--force", a.force, "write over what others have changed in the file since");
-    app.add_flag("--live", a.live, "redraw one progress line");
+    app.add_flag("--live", a.live, "redraw one line of progress instead of printing many");
     app.add_flag("--parse-only", a.parse_only)->group("");
     try {
         app.parse(argc, argv);

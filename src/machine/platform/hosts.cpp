@@ -78,12 +78,13 @@ core::Result<std::vector<std::string>> expand_hosts(std::string_view list)
                 auto const end = list.find(']', at);
                 if (end == std::string_view::npos) return bad("a '[' without its ']'");
                 if (!append_numbers(names, list.substr(at + 1, end - at - 1)))
-                    return bad("brackets hold ranges such as [0-3,7], a million names of 255 letters at most");
+                    return bad(
+                        "brackets must contain ranges such as [0-3,7], for at most a million names of 255 letters");
                 at = end;
             } else if (list[at] == ']') {
                 return bad("a ']' without its '['");
             } else if (!is_letter(list[at])) {
-                return bad("a name holds neither blanks nor other than ASCII letters");
+                return bad("a name must not contain blanks or characters other than ASCII");
             } else if (names.front().size() >= most_letters) {
                 return bad("a name has more than 255 letters");
             } else {

@@ -43,7 +43,7 @@ core::Result<std::string> read_text(std::string const& path)
 {
     std::error_code ignored;
     if (fs::is_fifo(path, ignored) || fs::is_socket(path, ignored))
-        return core::fail(Errc::setting, fmt::format("platform file {}: not a file that can be read twice", path));
+        return core::fail(Errc::setting, fmt::format("platform file {}: a pipe or a socket, not a plain file", path));
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen(path.c_str(), "rb"), &std::fclose);
     if (!file) return core::fail_errno(errno, "platform file " + path);
     std::string text;
@@ -85,7 +85,7 @@ core::Result<PlatformText> read_platform(std::string const& name)
         if (std::find(names.begin(), names.end(), name) == names.end())
             return core::fail(Errc::not_found,
                               fmt::format("platform '{}' is not shipped: did you mean '{}'? There are {}; "
-                                          "a file of your own is named as a path",
+                                          "to use a file of your own, give its path",
                                           name, core::nearest(name, names), fmt::join(names, ", ")));
         path = (shipped_directory() / (name + ".toml")).string();
     }

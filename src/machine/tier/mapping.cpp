@@ -135,7 +135,7 @@ core::Result<TierMapping> attach_file(std::string const& name, std::uint64_t byt
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) return core::fail_errno(errno, "looking at " + name);
     if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
-        return core::fail(Errc::permission, name + ": not a plain file of ours alone: somebody has put it there");
+        return core::fail(Errc::permission, name + ": not a plain file of this user alone: somebody has put it there");
     if (static_cast<std::uint64_t>(info.st_size) < bytes)
         return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
     int const flags = MAP_SHARED | (pages == Pages::now ? MAP_POPULATE : 0);

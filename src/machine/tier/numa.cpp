@@ -113,7 +113,7 @@ core::Result<std::unique_ptr<Tier>> make_numa(TierTraits const& described)
         for (auto const& found : find_tiers())
             if (found.name == traits.name) traits.place = found.place;
     if (traits.place.empty())
-        return core::fail(Errc::setting, fmt::format("{0} tier: hwloc knows no {0} on this node: name its NUMA nodes, "
+        return core::fail(Errc::setting, fmt::format("{0} tier: hwloc finds no {0} on this node: name its NUMA nodes, "
                                                      "such as TAPIOCA_AGGRTIER=numa:1",
                                                      traits.name));
     auto topology = load_hwloc();

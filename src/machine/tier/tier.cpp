@@ -46,7 +46,8 @@ core::Result<TierTraits> place_by_hand(std::string const& wish, std::string cons
                                        std::string const& place, std::vector<TierTraits> const& tiers)
 {
     if (kind.is_place == nullptr)
-        return core::fail(Errc::setting, fmt::format("tier {}: {} has no place: write {}", wish, name, name));
+        return core::fail(Errc::setting,
+                          fmt::format("tier {}: {} takes no place after a colon: write {}", wish, name, name));
     if (!kind.is_place(place))
         return core::fail(Errc::setting, fmt::format("tier {}: expected {} after {}:", wish, kind.place, name));
     auto traits = assumed_traits(kind, wish, place);

@@ -14,7 +14,8 @@ std::vector<Level> read_levels(TomlTable const& topology, std::vector<std::strin
 {
     auto const given = topology.sections("level");
     if (given.size() > names.size())
-        topology.refuse("level", fmt::format("has {} entries, {} is the most here", given.size(), names.size()));
+        topology.refuse(
+            "level", fmt::format("has {} entries; the most that are possible here is {}", given.size(), names.size()));
     std::vector<Level> levels;
     for (std::size_t i = 0; i < names.size(); ++i) {
         auto level = i < given.size() || given.empty() ? assumed_level(names[i]) : levels.back();
