@@ -43,7 +43,7 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
         pattern::each_piece(layout, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
             if (status)
                 status = target->write(write.shift + offset,
-                                       std::span(write.data.first + place, static_cast<std::size_t>(length)));
+                                       std::span(write.data.first() + place, static_cast<std::size_t>(length)));
         });
     return status;
 }

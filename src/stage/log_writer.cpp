@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/copy.hpp"
 #include "core/interrupt.hpp"
 #include "core/units.hpp"
 #include "target/target.hpp"
@@ -226,43 +225,19 @@ core::Status LogWriter::store(std::uint64_t position, std::span<std::byte const>
     return {};
 }
 
-core::Result<std::uint64_t> LogWriter::store(std::uint64_t position, RequestData const& data, std::uint64_t bytes)
-{
-    if (!data.places) {
-        auto const status = store(position, {data.first, bytes});
-        if (!status) return tl::unexpected(status.error());
-        return checksum_of(data.first, bytes);
-    }
-    constexpr std::uint64_t most_at_once = 256 * 1024;  // stays in the cache
-    auto const chunks = core::divide_up(bytes, most_at_once);
-    auto const at_once = core::divide_up(bytes, chunks);
-    chunk_.resize(at_once);
-    RunningChecksum checksum;
-    pattern::LayoutCursor cursor(*data.places);
-    for (std::uint64_t at = 0; at < bytes; at += at_once) {
-        auto const end = std::min(bytes, at + at_once);
-        auto* to = chunk_.data();
-        for (pattern::PieceRun run; cursor.next(static_cast<std::int64_t>(end), run); to += run.length * run.count)
-            core::copy_pieces(to, data.first + run.buffer, run.length, run.count, run.length, run.buffer_stride);
-        std::span const chunk(chunk_.data(), end - at);
-        if (auto const status = store(position + at, chunk); !status) return tl::unexpected(status.error());
-        if (chunks == 1) return checksum_of(chunk.data(), chunk.size());
-        checksum.add(chunk.data(), chunk.size());
-    }
-    return checksum.value();
-}
-
 core::Status LogWriter::append(pattern::Variable const& variable, std::int64_t shift, RequestData const& data,
                                Note note)
 {
     if (!why_broken_.empty()) return core::fail(Errc::io, why_broken_);
     note.data_bytes = variable.bytes();
     note.position = data_at_;
-    if (data.first) {
+    if (data.first()) {
         auto const position = make_room_for_data(note.data_bytes);
         if (!position) return tl::unexpected(position.error());
         note.position = *position;
-        auto const checksum = store(note.position, data, note.data_bytes);
+        auto const checksum = data.store(note.data_bytes, [&](std::uint64_t at, std::span<std::byte const> chunk) {
+            return store(note.position + at, chunk);
+        });
         if (!checksum) return tl::unexpected(checksum.error());
         note.data_checksum = *checksum;
     }
@@ -270,7 +245,7 @@ core::Status LogWriter::append(pattern::Variable const& variable, std::int64_t s
     if (entries.size() > UINT32_MAX)
         return core::fail(Errc::unsupported, "a list of so many extents does not fit the log");
     if (auto status = make_room_for_entries(entries.size()); !status) return status;
-    if (data.first) data_at_ = note.position + note.data_bytes;
+    if (data.first()) data_at_ = note.position + note.data_bytes;
     // Entries become visible one after the other, each with its first eight bytes; the data is complete by then.
     for (std::size_t at = 0; at < entries.size();) {
         std::uint64_t first = 0;

@@ -10,19 +10,10 @@
 #include "stage/log_files.hpp"
 #include "stage/log_format.hpp"
 #include "stage/log_image.hpp"
+#include "stage/request_data.hpp"
 #include "target/changes.hpp"
 
 namespace tapioca::stage {
-
-/// The bytes of a request in memory.
-struct RequestData {
-    RequestData(std::byte const* packed) : first(packed) {}
-    /// `scattered` says where the bytes lie from `begin` on: its offsets are their places in the packed order.
-    RequestData(std::byte const* begin, pattern::Layout const* scattered) : first(begin), places(scattered) {}
-
-    std::byte const* first;
-    pattern::Layout const* places = nullptr;  ///< null: packed
-};
 
 class LogWriter {
 public:
@@ -101,8 +92,6 @@ private:
     core::Result<std::uint64_t> make_room_for_data(std::uint64_t bytes);
     core::Status open_window(std::uint64_t position, std::uint64_t end);
     core::Status store(std::uint64_t position, std::span<std::byte const> bytes);
-    /// Stores the data of a request and returns its checksum.
-    core::Result<std::uint64_t> store(std::uint64_t position, RequestData const& data, std::uint64_t bytes);
 
     LogPlace place_;
     Descriptor meta_;
@@ -128,7 +117,6 @@ private:
     std::uint64_t data_end_ = 0;
     MappedFile window_;  ///< a part of NAME.data, for small requests and for shared logs
     std::uint64_t window_begin_ = 0;
-    std::vector<std::byte> chunk_;  ///< scattered data on its way to the log
 };
 
 }  // namespace tapioca::stage
