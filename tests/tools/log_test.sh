@@ -205,13 +205,13 @@ shown "its marker is of version 1: .* cannot be told" recover got
 if [ -n "$dropin" ]; then # the second run of a job that was killed: its data is newer
     through got through
     through got through-close again
-    grep -q "tapioca: .*got.tapioca says .*kept by .discard., and .recover. refuses" out || fail "no right advice for a second run: $(cat out)"
+    grep -q "tapioca: .*got.tapioca says .*.discard. keeps what this program writes now, and .recover. refuses" out || fail "no right advice for a second run: $(cat out)"
     ! grep -q "tapioca: tapioca" out || fail "said twice who it is"
     answered 1 "a program that went past the log has changed it on 20" recover got
     shown "removed 2 logs" discard --yes got
     staged 3 got leave # and a program without a stage that writes by itself only
     "${launcher[@]}" -n 2 sh -c "$preloaded" "$dropin" "$bin/leave_log" "$work/got" alone >out 2>&1 || fail "writing past the marker: $(cat out)"
-    grep -q "kept by .discard., and .recover. refuses" out || fail "no advice for a program that writes by itself: $(cat out)"
+    grep -q ".discard. keeps what this program writes now, and .recover. refuses" out || fail "no advice for a program that writes by itself: $(cat out)"
     answered 1 "a program that went past the log has changed it on 20" recover got
     shown "removed 3 logs" discard --yes got
 fi

@@ -195,7 +195,7 @@ TEST(Settings, NamesGivenInCodeAreRefusedWithTheNamesThereAre)
              {&Options::strategy, "strategy", "FASTEST", {"CONTENTION_AWARE", "RANK_ORDER"}},
              {&Options::model, "model", "paper", {"default", "paper-2024", "cluster-2017", "poster", "report-2017"}},
              {&Options::learn, "learn", "of course", {"on", "off", "always", "a file"}},
-             {&Options::stage_drain, "stage_drain", "fast", {"off", "on", "bytes a second"}}}) {
+             {&Options::stage_drain, "stage_drain", "fast", {"off", "on", "bytes per second"}}}) {
         Options options;
         options.*member = value;
         auto const text = refusal(options, {}, {});
