@@ -13,10 +13,11 @@
 !   module depends on the compiler, but not on the MPI.
 ! - The last argument of every subroutine is the optional ierror. Without it, an error is printed and ends the program.
 ! - Buffers are arrays or scalars of any type and rank, or sections of arrays, such as u(1:nx, 1:ny) of an array with
-!   ghost cells, or u(::2, :). Sections are moved in place, and only as a whole. Do not pass a section with a vector
-!   subscript, such as u([1, 3, 8]): it is a copy that the compiler discards too early. Buffers and statuses are used
-!   until the run is over, which the compiler cannot know. Therefore declare them `asynchronous` (or `target`), and keep
-!   them in scope.
+!   ghost cells, or u(::2, :). Sections are moved in place, and only as a whole. Do not pass what the
+!   compiler copies, because it discards the copy too early: sections with a vector subscript, such as u([1, 3, 8]),
+!   components of arrays of a derived type, such as p%m or a pointer to it, and substrings of arrays. With
+!   -Warray-temporaries, gfortran warns of copies. Buffers and statuses are used until the run is over, which the
+!   compiler cannot know. Therefore declare them `asynchronous` (or `target`), and keep them in scope.
 ! - Dimensions of subarrays are in Fortran's order, with the fastest first. `start` and variable numbers count from 0,
 !   as in MPI. Counts, sizes and offsets are integer(int64).
 module tapioca

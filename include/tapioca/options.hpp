@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,7 +33,9 @@ public:
     /// A number from 1 to 65536. File::open() refuses others.
     template <std::integral Integer>
     constexpr AggregatorCount(Integer number) noexcept
-        : number_(std::in_range<int>(number) ? static_cast<int>(number) : -1)
+        : number_(std::in_range<int>(number) ? static_cast<int>(number)
+                  : number > 0               ? std::numeric_limits<int>::max()
+                                             : -1)
     {
     }
     static AggregatorCount const automatic;  ///< `auto`: depends on the target, the nodes and the memory

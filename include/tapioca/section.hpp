@@ -41,7 +41,7 @@ struct ArrayPart {
 
 /// A part of an array. It does not own the array, which must stay valid as long as the buffers of a step must. Mistakes
 /// (a part that leaves the array, a shape that does not fit the size of the array) are thrown by Step::finish() or
-/// wait(), on every rank.
+/// wait(), on every rank (for a staged file, on this rank).
 template <class T>
 class Section {
 public:
@@ -68,8 +68,9 @@ template <Values R>
 [[nodiscard]] auto interior(R&& array, std::vector<std::int64_t> shape, std::vector<std::int64_t> before,
                             std::vector<std::int64_t> const& after)
 {
-    std::vector<std::int64_t> count(std::min({shape.size(), before.size(), after.size()}));
-    for (std::size_t d = 0; d < count.size(); ++d) count[d] = shape[d] - before[d] - after[d];
+    std::vector<std::int64_t> count(after.size());
+    for (std::size_t d = 0; d < std::min({shape.size(), before.size(), after.size()}); ++d)
+        count[d] = shape[d] - before[d] - after[d];
     return section(array, ArrayPart{std::move(shape), std::move(before), std::move(count)});
 }
 /// The same with equal numbers of ghost cells at both ends of each dimension.

@@ -40,8 +40,8 @@ core::Status check_place(int ranks, int rank)
 
 core::Status check_dimensions(int ndims, std::initializer_list<std::int64_t const*> arrays)
 {
-    if (ndims < 1)
-        return core::fail(Errc::invalid_argument, fmt::format("{} dimensions: there must be at least 1", ndims));
+    if (ndims < 1 || ndims > 32)
+        return core::fail(Errc::invalid_argument, fmt::format("{} dimensions: there must be 1 to 32", ndims));
     if (std::any_of(arrays.begin(), arrays.end(), [](auto const* array) { return !array; }))
         return core::fail(Errc::invalid_argument, "an array of numbers for each dimension is null");
     return {};

@@ -76,6 +76,7 @@ bool StepState::take_supply(std::size_t var, Op op)
         return bad(Errc::invalid_argument, fmt::format("{} variables are declared", variables().size()));
     if (supplied_[var]) return bad(Errc::invalid_state, "it was supplied before in this step");
     supplied_[var] = true;
+    data_[var] = nullptr;
     relaid_[var].reset();
     return true;
 }
@@ -95,7 +96,12 @@ void StepState::supply(std::size_t var, std::byte* data, std::size_t bytes, Op o
 void StepState::supply(std::size_t var, std::byte* first, core::Result<pattern::MemoryShape> const& shape, Op op)
 {
     if (!take_supply(var, op)) return;
-    auto const status = shape ? relay(var, *shape) : tl::unexpected(shape.error());
+    core::Status status;
+    try {
+        status = shape ? relay(var, *shape) : tl::unexpected(shape.error());
+    } catch (std::bad_alloc const&) {  // a list of many pieces
+        status = core::fail_errno(ENOMEM, "laying the variable over the section");
+    }
     if (!status) return spoil(var, op, status.error().code, status.error().text);
     if (!first && variables()[var]->bytes() > 0) return spoil(var, op, Errc::invalid_argument, "the array is null");
     data_[var] = first;
@@ -141,7 +147,7 @@ void StepState::check_input()
                                             fmt::format("rebased by {}, bytes {} to {} leave the range of file offsets",
                                                         base_, job.pattern.begin, job.pattern.end)));
     for (std::size_t var = 0; var < variables().size(); ++var)
-        if (!supplied_[var] && variables()[var]->bytes() > 0)
+        if ((!supplied_[var] || !data_[var]) && variables()[var]->bytes() > 0)
             core::keep_first(
                 input_, core::fail(Errc::invalid_state, fmt::format("{} ({} bytes) was never supplied", called(var),
                                                                     variables()[var]->bytes())));

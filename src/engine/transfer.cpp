@@ -150,7 +150,7 @@ void Transfer::start(Input const& input, bool background)
 {
     session_->in_flight = true;  // from here on, a rank without memory tells the others, which check for it
     data_ = input.data;
-    relaid_ = input.relaid;
+    relaid_.assign(input.relaid.begin(), input.relaid.end());
     background_ = background;
     auto context = context_for(input);
     session_->tickets.pass(context.schedule, op_ == Op::write || route().networked());

@@ -105,7 +105,7 @@ private:
     Op op_ = Op::write;
     std::unique_ptr<Run> run_;
     std::span<std::byte* const> data_;
-    std::span<std::shared_ptr<pattern::Variable const> const> relaid_;
+    pattern::Variables relaid_;  ///< as in Input; a run that is abandoned may outlive what its user holds
     bool background_ = false;
     std::uint64_t drained_at_start_ = 0;
 

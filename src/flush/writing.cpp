@@ -33,6 +33,7 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
 {
     auto* const target = file_.target();
     if (!target) return file_.target_status();
+    if (!write.data.packed()) return core::fail(Errc::unsupported, "scattered data can only be logged");
     core::Status status;
     auto const& layouts = write.variable.layouts();
     bool const one_piece = layouts.size() == 1 && layouts[0].pieces() == 1;
@@ -43,7 +44,7 @@ core::Status Staging::write_to_target(stage::Stage::Write const& write)
         pattern::each_piece(layout, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
             if (status)
                 status = target->write(write.shift + offset,
-                                       std::span(write.data.first() + place, static_cast<std::size_t>(length)));
+                                       std::span(write.data.packed() + place, static_cast<std::size_t>(length)));
         });
     return status;
 }

@@ -193,9 +193,14 @@ core::Result<PlacedShape> place_section(ArrayPart const& part, std::int64_t elem
     if (auto status = check(part, element_size, array_bytes); !status) return tl::unexpected(status.error());
     PlacedShape placed{{element_size, {}}, 0};
     auto& dimensions = placed.shape.dimensions;
+    if (std::find(part.count.begin(), part.count.end(), 0) != part.count.end()) {  // starts and strides mean nothing
+        dimensions.push_back({0, element_size});
+        return placed;
+    }
     auto step = element_size;
     for (auto d = part.shape.size(); d-- > 0; step *= part.shape[d]) {
-        dimensions.push_back({part.count[d], step * (part.stride.empty() ? 1 : part.stride[d])});
+        auto const stride = part.stride.empty() || part.count[d] == 1 ? 1 : part.stride[d];
+        dimensions.push_back({part.count[d], step * stride});
         placed.begin += part.start[d] * step;
     }
     std::reverse(dimensions.begin(), dimensions.end());

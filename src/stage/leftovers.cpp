@@ -111,7 +111,7 @@ private:
         if (*size > head_bytes || !is_zero(first)) {
             auto const head = read_head(first, magic);
             if (!head || "tapioca-" + to_hex(head->identity) != job_ || !is_this_host(*head)) return {};
-            if (has_marker(head->target)) return {};  // of any job
+            if (may_have_marker(head->target)) return {};  // of any job
             page.finished = is_finished(*head, first);
         }
         held_.push_back(std::move(*file));

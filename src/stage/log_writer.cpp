@@ -231,7 +231,7 @@ core::Status LogWriter::append(pattern::Variable const& variable, std::int64_t s
     if (!why_broken_.empty()) return core::fail(Errc::io, why_broken_);
     note.data_bytes = variable.bytes();
     note.position = data_at_;
-    if (data.first()) {
+    if (!data.empty()) {
         auto const position = make_room_for_data(note.data_bytes);
         if (!position) return tl::unexpected(position.error());
         note.position = *position;
@@ -245,7 +245,7 @@ core::Status LogWriter::append(pattern::Variable const& variable, std::int64_t s
     if (entries.size() > UINT32_MAX)
         return core::fail(Errc::unsupported, "a list of so many extents does not fit the log");
     if (auto status = make_room_for_entries(entries.size()); !status) return status;
-    if (data.first()) data_at_ = note.position + note.data_bytes;
+    if (!data.empty()) data_at_ = note.position + note.data_bytes;
     // Entries become visible one after the other, each with its first eight bytes; the data is complete by then.
     for (std::size_t at = 0; at < entries.size();) {
         std::uint64_t first = 0;
@@ -354,7 +354,8 @@ void LogWriter::say_emptied(std::uint64_t generation)
 
 void LogWriter::finish()
 {
-    say_emptied(head_.generation + 1);
+    // A log that could not be emptied says so already, and its head on disk is older than this one.
+    if (why_broken_.empty()) say_emptied(head_.generation + 1);
     give_up("the file is closed");
 }
 

@@ -109,6 +109,11 @@ bool has_marker(std::string const& target)
     return ::lstat(marker_path(target).c_str(), &found) == 0;
 }
 
+bool may_have_marker(std::string const& target)
+{
+    return has_marker(target) || (errno != ENOENT && errno != ENOTDIR);
+}
+
 bool is_staged_now(std::string const& target)
 {
     auto const file = open_private(marker_path(target), false);

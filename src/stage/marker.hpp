@@ -65,6 +65,8 @@ std::string resolved(std::string const& target);
 std::string marker_path(std::string const& target);
 /// True if the marker's name exists: then nobody may change the target before it was recovered.
 bool has_marker(std::string const& target);
+/// True also if that cannot be found out, as where a directory is not mounted.
+bool may_have_marker(std::string const& target);
 /// The advice for users who find a marker.
 std::string what_to_do(std::string const& target);
 /// Whether a running program has the file open with a stage, as far as locks show.

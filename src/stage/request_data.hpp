@@ -17,8 +17,9 @@ public:
     /// `places` says where the bytes lie from `first` on; its offsets are their places in the packed order.
     RequestData(std::byte const* first, pattern::Layout const* places) : first_(first), places_(places) {}
 
-    /// Where the bytes begin; null if the request has none.
-    [[nodiscard]] std::byte const* first() const { return first_; }
+    [[nodiscard]] bool empty() const { return !first_; }
+    /// The bytes, if they are packed; otherwise null.
+    [[nodiscard]] std::byte const* packed() const { return places_ ? nullptr : first_; }
 
     using Store = std::function<core::Status(std::uint64_t position, std::span<std::byte const> chunk)>;
     /// Passes the first `bytes` bytes in their packed order to `store`: packed data as a whole, scattered data in

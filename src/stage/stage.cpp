@@ -181,7 +181,10 @@ void Stage::finish(bool first)
 
 core::Status Stage::remove_overflow()
 {
-    return overflow_ ? twice([&] { return remove_log(overflow_place_); }) : core::Status();
+    if (!overflow_ && !overflow_left_) return {};
+    auto const status = twice([&] { return remove_log(overflow_place_); });
+    overflow_left_ = !status;
+    return status;
 }
 
 core::Status Stage::remove(bool first)

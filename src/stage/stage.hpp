@@ -132,6 +132,7 @@ private:
     LogWriter writer_;
     LogPlace overflow_place_;
     std::optional<LogWriter> overflow_;  ///< exists from when the tier was full
+    bool overflow_left_ = false;         ///< its files could not be removed
     StageSync stage_sync_;
     std::uint64_t epoch_ = 1;
     std::uint64_t last_ = 1;  ///< epoch of the last request

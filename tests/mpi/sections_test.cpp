@@ -166,6 +166,27 @@ TEST(Sections, AFileThatEndsInTheMiddle)
     }
 }
 
+TEST(Sections, AStepThatIsDroppedWhileItIsUnderWayTakesItsSectionAlong)
+{
+    Scratch const scratch;
+    Options options;
+    options.direct = Direct::always;
+    auto file = File::open(MPI_COMM_WORLD, scratch.path("file"), Mode::create, options);
+    constexpr std::int64_t pieces = 200'000;
+    std::vector<std::byte> const array(static_cast<std::size_t>(2 * pieces));
+    {
+        Pattern pattern;
+        std::vector<Extent> extents;
+        for (std::int64_t i = 0; i < pieces; ++i) extents.push_back({(i * ranks() + rank()) * 3, 1});
+        pattern.add(extents);
+        auto step = file.declare(pattern);
+        step.write(0, section(array, {.shape = {2 * pieces}, .start = {0}, .count = {pieces}, .stride = {2}}));
+        step.start();
+    }
+    EXPECT_EQ(caught([&] { file.close(); }).code, Errc::invalid_state);
+    expect_next_file_works(scratch);
+}
+
 /// A step of one variable of 6 x 4 values of 8 bytes on every rank.
 struct Prepared {
     explicit Prepared(Scratch const& scratch)
@@ -210,6 +231,7 @@ TEST(Sections, WhatIsWrongIsToldOnEveryRank)
     prepared.expect_failure(array, {{}, {}, {}}, {"the section has 0 dimensions"});
     prepared.expect_failure(array, {{8, 6}, {-1, 0}, {6, 4}}, {"none may be negative"});
     prepared.expect_failure(array, {{8, 6}, {1, 1}, {6, 4}, {1, 0}}, {"the stride must be positive"});
+    prepared.expect_failure(array, interior(array, {8, 6}, {1, 1}, {1, 1, 1}).part(), {"but 2 in start, 3 in count"});
     prepared.step.write(0, section(array, {{8, 6}, {1, 1}, {6, 4}}));
     EXPECT_EQ(prepared.step.finish().bytes, 192U);
     prepared.file.close();
@@ -272,6 +294,8 @@ TEST(Sections, MistakesInC)
            {"write(variable 0 'mass'): the array is null"});
     expect(TAPIOCA_Step_write_section(step, 0, array, 1, nullptr, start, count, nullptr, 8), {"is null"});
     expect(TAPIOCA_Step_write_section(step, 0, array, 0, shape, start, count, nullptr, 8), {"0 dimensions"});
+    expect(TAPIOCA_Step_write_section(step, 0, array, 2000000, shape, start, count, nullptr, 8),
+           {"2000000 dimensions: there must be 1 to 32"});
     expect(TAPIOCA_Step_write_section(step, 0, array, 1, shape, start, far, nullptr, 8), {"leaves the array"});
     expect(TAPIOCA_Step_write_section(step, 0, array, 1, shape, start, count, nullptr, 0), {"element size 0"});
     expect(TAPIOCA_Step_write_section(step, 7, array, 1, shape, start, count, nullptr, 8),

@@ -101,7 +101,7 @@ refused "not in range" "$bin/tapioca" bench -n 2 hacc --share 2
 refused "for whole files only" "$bin/tapioca" bench -n 2 hacc --methods staged
 refused "unknown tier disc: this node has dram" "$bin/tapioca" bench -n 2 strided --stage disc
 refused "ssd tier: $work/none: No such file" "$bin/tapioca" bench -n 2 strided --stage "ssd:$work/none"
-refused "expected on, off or bytes a second" "$bin/tapioca" bench -n 2 strided --stage-drain often
+refused "expected on, off or bytes per second" "$bin/tapioca" bench -n 2 strided --stage-drain often
 refused "more than a million calls" "$bin/tapioca" bench -n 2 strided --block 1
 refused "not in range" "$bin/tapioca" bench -n 2 hacc --compute -1
 refused "excludes" "$bin/tapioca" bench -n 2 hacc --steps 2 --explain
