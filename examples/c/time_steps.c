@@ -17,6 +17,7 @@ static void must(int code)
 int main(int argc, char** argv)
 {
     enum { steps = 3 };
+    char const* const path = argc > 1 ? argv[1] : "time_steps.dat";
     int64_t const shape[2] = {512, 256};
     int64_t const step_bytes = 512 * 256 * (int64_t)sizeof(double);
     int64_t start[2], count[2], elements, i;
@@ -36,7 +37,7 @@ int main(int argc, char** argv)
     must(TAPIOCA_Block_of(2, shape, ranks, rank, start, count));
     must(TAPIOCA_Pattern_create(&pattern));
     must(TAPIOCA_Pattern_add_subarray(pattern, 2, shape, start, count, NULL, sizeof(double), 0, NULL));
-    must(TAPIOCA_Open(MPI_COMM_WORLD, argc > 1 ? argv[1] : "time_steps.dat", TAPIOCA_MODE_CREATE, hints, &file));
+    must(TAPIOCA_Open(MPI_COMM_WORLD, path, TAPIOCA_MODE_CREATE, hints, &file));
     must(TAPIOCA_Declare(file, pattern, &step)); /* plans, once */
     must(TAPIOCA_Pattern_free(&pattern));
     MPI_Info_free(&hints);
@@ -67,6 +68,7 @@ int main(int argc, char** argv)
 
     must(TAPIOCA_Step_free(&step));
     must(TAPIOCA_Close(&file));
+    if (rank == 0) printf("%d time steps are in %s, and the last one was read back\n", steps, path);
     free(now);
     free(next);
     MPI_Finalize();

@@ -49,5 +49,6 @@ program time_steps
     if (any(now /= rank + steps - 1)) error stop "wrong values"
     call tapioca_step_free(step)
     call tapioca_close(file)
+    if (rank == 0) print '(i0, 3a)', steps, " time steps are in ", trim(path), ", and the last one was read back"
     call MPI_Finalize(ierror)
 end program
