@@ -1,6 +1,7 @@
 #include "halo.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -128,54 +129,68 @@ double run_file(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& co
     return seconds;
 }
 
-void write_all(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cost, bool counts)
+/// One of the three ways to write or read a file.
+struct MemoryWay {
+    Spread HaloCost::*spread;
+    std::function<void(tapioca::Step&, tapioca::Variable<double>)> step;
+};
+
+/// All ways, each on a file of its own; every repetition begins with another one. The first does not count.
+template <class Run>
+void take_turns(std::array<MemoryWay, 3> const& ways, int repetition, HaloCost& cost, Run const& run)
 {
-    auto const packed = run_file(comm, halo, path, cost, [&](auto& step, auto u) {
-        step.write(u, halo.packed);
-        step.finish();
-    });
-    auto const by_hand = run_file(comm, halo, path, cost, [&](auto& step, auto u) {
-        halo.pack();
-        step.write(u, halo.packed);
-        step.finish();
-    });
-    // This comes last, so that its file is the one that is read.
-    auto const in_place = run_file(comm, halo, path, cost, [&](auto& step, auto u) {
-        step.write(u, halo.interior());
-        step.finish();
-    });
-    if (!counts) return;
-    cost.packed.push_back(packed);
-    cost.in_place.push_back(in_place);
-    cost.by_hand.push_back(by_hand);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        auto const& way = ways[(i + static_cast<std::size_t>(repetition + 1)) % ways.size()];
+        auto const seconds = run(way);
+        if (repetition >= 0) (cost.*way.spread).push_back(seconds);
+    }
 }
 
-void read_all(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cost, bool counts)
+void write_all(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cost, int repetition)
 {
-    auto const read = [&](auto const& step_of) {
+    std::array<MemoryWay, 3> const ways{{{&HaloCost::packed,
+                                          [&](auto& step, auto u) {
+                                              step.write(u, halo.packed);
+                                              step.finish();
+                                          }},
+                                         {&HaloCost::in_place,
+                                          [&](auto& step, auto u) {
+                                              step.write(u, halo.interior());
+                                              step.finish();
+                                          }},
+                                         {&HaloCost::by_hand, [&](auto& step, auto u) {
+                                              halo.pack();
+                                              step.write(u, halo.packed);
+                                              step.finish();
+                                          }}}};
+    take_turns(ways, repetition, cost, [&](auto const& way) { return run_file(comm, halo, path, cost, way.step); });
+}
+
+void read_all(MPI_Comm comm, Halo& halo, std::string const& path, HaloCost& cost, int repetition)
+{
+    std::array<MemoryWay, 3> const ways{{{&HaloCost::packed,
+                                          [&](auto& step, auto u) {
+                                              step.read(u, halo.packed);
+                                              step.finish();
+                                          }},
+                                         {&HaloCost::in_place,
+                                          [&](auto& step, auto u) {
+                                              step.read(u, halo.interior());
+                                              step.finish();
+                                          }},
+                                         {&HaloCost::by_hand, [&](auto& step, auto u) {
+                                              step.read(u, halo.packed);
+                                              step.finish();
+                                              halo.unpack();
+                                          }}}};
+    take_turns(ways, repetition, cost, [&](auto const& way) {
         halo.forget();
-        return run_file(comm, halo, path, cost, step_of);
-    };
-    auto const packed = read([&](auto& step, auto u) {
-        step.read(u, halo.packed);
-        step.finish();
+        auto const seconds = run_file(comm, halo, path, cost, way.step);
+        if (way.spread == &HaloCost::in_place) halo.pack();
+        cost.verified = cost.verified && halo.packed_is_right();
+        return seconds;
     });
-    cost.verified = cost.verified && halo.packed_is_right();
-    auto const in_place = read([&](auto& step, auto u) {
-        step.read(u, halo.interior());
-        step.finish();
-    });
-    halo.pack();
-    cost.verified = cost.verified && halo.packed_is_right();
-    auto const by_hand = read([&](auto& step, auto u) {
-        step.read(u, halo.packed);
-        step.finish();
-        halo.unpack();
-    });
-    if (!counts) return;
-    cost.packed.push_back(packed);
-    cost.in_place.push_back(in_place);
-    cost.by_hand.push_back(by_hand);
+    halo.unpack();
 }
 
 std::string show(HaloCost const& cost, Spread const& seconds)
@@ -200,8 +215,8 @@ std::vector<HaloCost> measure_halos(MPI_Comm comm, HaloSetup const& setup)
         auto read = write;
         read.writing = false;
         for (int repetition = -1; repetition < setup.repetitions; ++repetition) {  // the first does not count
-            write_all(comm, halo, path, write, repetition >= 0);
-            read_all(comm, halo, path, read, repetition >= 0);
+            write_all(comm, halo, path, write, repetition);
+            read_all(comm, halo, path, read, repetition);
         }
         read.verified = everywhere(comm, read.verified);
         if (rank == 0) ::unlink(path.c_str());
