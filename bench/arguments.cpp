@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include <fmt/core.h>
@@ -128,6 +129,9 @@ void add_methods(CLI::App& verb, Arguments& a, bool always_whole)
     verb.add_flag(
         "--ways", a.ways,
         "run every way that the planner could have taken, and compare it with the one that it takes (regret)");
+    verb.add_option("--subfile", a.setup.method.subfile,
+                    "measure TAPIOCA a second time, with a file for each group of ranks: node, nodes:2, files:4, ...")
+        ->option_text("LAYOUT [off]");
     verb.add_flag("--dropin", a.setup.dropin, "measure MPI-IO a second time, through the drop-in library");
     verb.add_flag("--fsync", a.setup.fsync,
                   always_whole ? "include fsync of the file at the end, for all methods"
@@ -207,6 +211,67 @@ std::function<core::Status()> add_halo(CLI::App& app, Arguments& a)
     };
 }
 
+/// The same for the workflow.
+std::function<core::Status()> add_workflow(CLI::App& app, Arguments& a)
+{
+    auto* const verb = app.add_subcommand(
+        "workflow", "particles that a simulation writes and an analysis reads: by MPI-IO and by three ways of TAPIOCA");
+    auto const setup = std::make_shared<WorkflowSetup>();
+    verb->add_option("--particles", setup->particles, "particles per rank, 38 bytes each, in a step")
+        ->check(CLI::Range(1, 50'000'000))
+        ->option_text("N [25600]");
+    verb->add_option("--layout", setup->layout, "aos or soa")
+        ->check(CLI::IsMember({"aos", "soa"}))
+        ->option_text("LAYOUT [aos]");
+    verb->add_option("--steps", setup->steps, "steps in a file")->check(CLI::Range(1, 100'000))->option_text("N [1]");
+    verb->add_option("--ssd", setup->ssd, "directory on the SSD of every node")
+        ->check(CLI::ExistingDirectory)
+        ->option_text("DIR [/tmp]");
+    auto const methods = workflow_methods();
+    verb->add_option("--methods", setup->methods,
+                     fmt::format("which of {}\n(file system, aggregation on SSD, SSD target)", fmt::join(methods, ",")))
+        ->delimiter(',')
+        ->check(CLI::IsMember(methods).description(""))
+        ->option_text("LIST [all]");
+    auto const between = [setup](std::string const& name) {
+        setup->between = name == "drop" ? Between::drop : name == "fill" ? Between::fill : Between::none;
+    };
+    verb->add_option_function<std::string>(
+            "--between", between,
+            "the nodes' caches of files between writing and reading:\nnone: left as they are, drop: emptied, "
+            "fill: filled with other data")
+        ->check(CLI::IsMember({"none", "drop", "fill"}).description(""))
+        ->option_text("WHAT [none]");
+    verb->add_option("--fill", setup->fill_bytes, "with --between fill: bytes on each node, in --dir")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+        ->option_text("BYTES [1G]");
+    verb->add_flag("--same-ranks", setup->same_ranks, "every rank reads what it wrote, not what the next node wrote");
+    verb->add_option("--ranks-per-node", setup->ranks_per_node, "treat every group of this many ranks as a node")
+        ->check(CLI::Range(1, 65536))
+        ->option_text("N [the real nodes]");
+    verb->add_flag("--fsync", setup->fsync, "include fsync of the file in writing");
+    add_general(*verb, a);
+    return [=, &a]() -> core::Status {
+        if (verb->parsed()) a.workflow = *setup;
+        return {};
+    };
+}
+
+/// The methods that are compared, and the check of every byte, are those of plain files. Returns what is wrong with the
+/// environment, if anything.
+std::optional<std::string> check_environment()
+{
+    for (auto const& [name, instead] : {std::pair("TAPIOCA_SUBFILE", "--subfile LAYOUT"),
+                                        std::pair("TAPIOCA_TARGET", "the workload `workflow` with --ssd DIR")}) {
+        std::string const value = std::getenv(name) ? std::getenv(name) : "";
+        if (!value.empty() && value != "off")
+            return fmt::format("{}={}: the benchmark writes plain files: unset it; {} measures what it stands for",
+                               name, core::printable(value), instead);
+    }
+    return {};
+}
+
 /// Completes the methods. Returns what is wrong with them, if anything.
 std::optional<std::string> choose_methods(Arguments& a)
 {
@@ -222,6 +287,11 @@ std::optional<std::string> choose_methods(Arguments& a)
     a.all_methods = methods.empty();
     if (a.all_methods) methods = method_names();
     if (a.all_methods && whole) methods.insert(methods.end(), staged.begin(), staged.end());
+    if (!a.setup.method.subfile.empty()) {
+        if (whole || a.ways) return "--subfile: for steps only; leave out --steps, --compute and --ways";
+        auto const ours = std::find(methods.begin(), methods.end(), "tapioca");
+        methods.insert(ours == methods.end() ? ours : ours + 1, subfile_method);
+    }
     if (a.setup.dropin) methods = with_dropin(methods, whole);
     return {};
 }
@@ -239,12 +309,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& a)
         if (kind->options) choices.push_back(add_workload(app, a, *kind));
     add_election(app, a);
     choices.push_back(add_halo(app, a));
+    choices.push_back(add_workflow(app, a));
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {
         return app.exit(error);
     }
-    std::optional<std::string> wrong;
+    auto wrong = check_environment();
     for (auto const& choose : choices)
         if (auto const status = choose(); !status) wrong = status.error().text;
     if (!wrong) wrong = choose_methods(a);

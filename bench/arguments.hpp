@@ -9,6 +9,7 @@
 #include "election.hpp"
 #include "halo.hpp"
 #include "measure.hpp"
+#include "workflow.hpp"
 
 namespace bench {
 
@@ -16,6 +17,7 @@ struct Arguments {
     Setup setup;
     ElectionSetup election;
     std::optional<HaloSetup> halo;
+    std::optional<WorkflowSetup> workflow;
     std::string json;
     bool live = false;  ///< redraw the progress line
     bool explain = false;
@@ -25,7 +27,7 @@ struct Arguments {
     std::int64_t steps = 0;  ///< steps of a whole file; 0: two steps, timed separately
     std::optional<double> compute_s;
     bool all_methods = false;                       ///< no methods were named
-    workloads::WorkloadKind const* kind = nullptr;  ///< null: measure the election or the halo
+    workloads::WorkloadKind const* kind = nullptr;  ///< null: measure the election, the halo or the workflow
     std::vector<workloads::Maker> workloads;        ///< run one after the other
 
     /// True if whole files are measured, in phases.

@@ -87,7 +87,7 @@ public:
                 auto const seed = static_cast<std::uint64_t>(repetition) * 16 + cells_.size() + 1;
                 write(*method, seed);
                 if (setup_.read) read(*method, seed);
-                if (rank_ == 0) ::unlink(path_.c_str());
+                if (rank_ == 0) remove_file(path_);
                 MPI_Barrier(comm_);
             }
         BenchOutcome outcome;
@@ -157,7 +157,8 @@ private:
             if (setup_.fsync) method.sync();
         });
         cold += timed(comm_, [&] { method.close(); });
-        bool const verified = file_matches(comm_, path_, workload_.file_bytes(), seed);
+        bool const plain = method.name() != subfile_method;
+        bool const verified = (plain ? file_matches : set_matches)(comm_, path_, workload_.file_bytes(), seed);
         record(method, "write", "cold", cold, verified);
         record(method, "write", "steady", steady, verified);
         if (auto const* const declaration = method.declaration()) {
@@ -290,19 +291,28 @@ double NetworkTotals::allowed_mb_per_s(std::int64_t step_bytes, double link_byte
     return static_cast<double>(step_bytes) / 1e6 / (busiest / link_bytes_per_s);
 }
 
-bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed)
+namespace {
+
+/// This rank's share of `total` bytes to verify: the first and one past the last.
+std::pair<std::int64_t, std::int64_t> slice_of(MPI_Comm comm, std::int64_t total)
 {
     int rank = 0;
     int size = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    auto const begin = total / size * rank;
-    auto const end = rank + 1 == size ? total : total / size * (rank + 1);
+    return {total / size * rank, rank + 1 == size ? total : total / size * (rank + 1)};
+}
+
+}  // namespace
+
+bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed)
+{
+    auto const [begin, end] = slice_of(comm, total);
     int const fd = ::open(path.c_str(), O_RDONLY);
     bool same = fd >= 0;
     std::vector<std::byte> piece(std::size_t{1} << 20);
     // Does not use the size, which a distributed file system may have cached: a read beyond the end asks again.
-    if (same && rank == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
+    if (same && begin == 0) same = ::pread(fd, piece.data(), 1, total) == 0;
     for (auto at = begin; same && at < end;) {
         auto const wanted = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(piece.size()));
         auto const got = ::pread(fd, piece.data(), static_cast<std::size_t>(wanted), at);
@@ -311,6 +321,21 @@ bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, st
     }
     if (fd >= 0) ::close(fd);
     return everywhere(comm, same);
+}
+
+bool set_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed)
+{
+    auto const [begin, end] = slice_of(comm, total);
+    auto file = tapioca::File::open(MPI_COMM_SELF, path, tapioca::Mode::read);
+    tapioca::Pattern pattern;
+    auto const slice = pattern.add({{begin, end - begin}});
+    std::vector<std::byte> bytes(static_cast<std::size_t>(end - begin));
+    bool const whole = file.size() == static_cast<std::uint64_t>(total);
+    auto step = file.declare(pattern);
+    step.read(slice, std::span(bytes));
+    step.finish();
+    file.close();
+    return everywhere(comm, whole && matches(bytes, begin, seed));
 }
 
 BenchOutcome measure(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup)

@@ -83,6 +83,8 @@ struct BenchOutcome {
 /// Whether the file has exactly `total` bytes, and they are those of `seed`. Collective: each rank reads a slice with
 /// plain calls and compares every byte.
 bool file_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed);
+/// The same for a file that consists of subfiles.
+bool set_matches(MPI_Comm comm, std::string const& path, std::int64_t total, std::uint64_t seed);
 
 /// Collective over `comm`; the outcome is complete on rank 0 only.
 BenchOutcome measure(MPI_Comm comm, BenchWorkload const& workload, Setup const& setup);

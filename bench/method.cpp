@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 
@@ -61,7 +62,10 @@ public:
         file_->close();
         file_.reset();
     }
-    [[nodiscard]] Declaration const* declaration() const override { return options_.stage ? nullptr : &declaration_; }
+    [[nodiscard]] Declaration const* declaration() const override
+    {
+        return options_.stage || options_.subfile ? nullptr : &declaration_;
+    }
 
 private:
     MPI_Comm comm_;
@@ -233,6 +237,7 @@ tapioca::Options staged(StageSetup const& stage, tapioca::StageMapping mapping)
 /// What a method is used for.
 enum class For {
     steps,          ///< can be measured step by step
+    subfiles,       ///< the previous method, with subfiles
     whole_files,    ///< writes to the stage first
     dropin,         ///< the previous method, through the drop-in library
     dropin_staged,  ///< the previous method, through the drop-in library with a log on the stage, for whole files
@@ -258,6 +263,13 @@ std::unique_ptr<Method> make_tapioca(MPI_Comm comm, BenchWorkload const& workloa
     return std::make_unique<Tapioca>(comm, workload, "tapioca", tapioca::Options(), setup.settings);
 }
 
+std::unique_ptr<Method> make_subfiled(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
+{
+    tapioca::Options options;
+    options.subfile = setup.subfile;
+    return std::make_unique<Tapioca>(comm, workload, subfile_method, options, setup.settings);
+}
+
 std::unique_ptr<Method> make_staged(MPI_Comm comm, BenchWorkload const& workload, MethodSetup const& setup)
 {
     return std::make_unique<Tapioca>(comm, workload, "staged", staged(setup.stage, tapioca::StageMapping::process),
@@ -277,6 +289,7 @@ std::unique_ptr<Method> make_limit(MPI_Comm comm, BenchWorkload const& workload,
 
 constexpr MethodRow rows[] = {
     {"tapioca", "TAPIOCA", For::steps, make_tapioca},
+    {subfile_method, "TAPIOCA subfiles", For::subfiles, make_subfiled},
     {"collective", "MPI-IO collective", For::steps, make_mpi_io<true, false>},
     {"collective-dropin", "  through TAPIOCA", For::dropin, make_mpi_io<true, true>},
     {"collective-dropin-staged", "  through, staged", For::dropin_staged, make_mpi_io<true, true, true>},
@@ -318,6 +331,13 @@ std::vector<std::string> const& stage_method_names()
 {
     static std::vector<std::string> const names = names_for(For::whole_files);
     return names;
+}
+
+void remove_file(std::string const& path)
+{
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    std::filesystem::remove_all(path + ".subfiles", error);
 }
 
 std::string method_label(std::string const& name)

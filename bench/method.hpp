@@ -32,8 +32,8 @@ public:
     virtual void move(int step, VariableBuffers& buffers) = 0;
     virtual void sync() = 0;
     virtual void close() = 0;
-    /// The declaration for the file that was opened last. Null if the method declares nothing, or has a log, since then
-    /// no step follows the plan.
+    /// The declaration for the file that was opened last. Null if the method declares nothing, or has a log or
+    /// subfiles, since then no step follows the plan.
     [[nodiscard]] virtual Declaration const* declaration() const { return nullptr; }
     /// The descriptor of this rank's own file, if its bytes go there, step by step, and not into the shared one;
     /// otherwise -1.
@@ -55,6 +55,7 @@ using SettingList = std::vector<std::pair<std::string, std::string>>;
 struct MethodSetup {
     std::int64_t limit_call = 0;  ///< bytes of one call of the limit; 0: the whole piece
     StageSetup stage;
+    std::string subfile = {};   ///< as TAPIOCA_SUBFILE, for the method that makes subfiles
     SettingList settings = {};  ///< for the file, declared or through the drop-in library
 };
 
@@ -71,6 +72,10 @@ std::unique_ptr<Method> make_method(std::string const& name, MPI_Comm comm, Benc
 std::vector<std::string> const& method_names();
 /// Methods that write to the stage first. Their cost can be measured only with a whole file.
 std::vector<std::string> const& stage_method_names();
+/// The method whose files consist of subfiles. It is measured step by step.
+inline constexpr char const* subfile_method = "subfiles";
+/// Removes a file that a method has made, and its subfiles.
+void remove_file(std::string const& path);
 /// A method's name as shown to users.
 std::string method_label(std::string const& name);
 /// Adds each MPI-IO method through the drop-in library; if `staged`, also the collective one through the drop-in

@@ -234,6 +234,27 @@ int run_halo(Arguments& a, int rank, int ranks, OwnDirectory const& files)
     return conclude(a, rank, verified, "read", rank == 0 ? to_json(costs) : "");
 }
 
+int run_workflow(Arguments& a, int rank, OwnDirectory const& files)
+{
+    auto& setup = *a.workflow;
+    setup.directory = files.path();
+    setup.repetitions = a.setup.repetitions;
+    setup.progress = progress(a, "workflow");
+    auto const outcome = measure_workflow(MPI_COMM_WORLD, setup);
+    bool const verified =
+        std::all_of(outcome.costs.begin(), outcome.costs.end(), [](auto const& cost) { return cost.verified; });
+    auto const what = fmt::format(
+        "workflow of {}, {} step{}: {:.3f} MB a rank and step, {} ranks on {} node{}\n  in {}, SSD in {}, {} "
+        "repetitions, "
+        "{}",
+        outcome.label, setup.steps, setup.steps == 1 ? "" : "s", static_cast<double>(outcome.bytes_per_rank) / 1e6,
+        outcome.ranks, outcome.nodes, outcome.nodes == 1 ? "" : "s", a.setup.directory, setup.ssd, setup.repetitions,
+        setup.fsync ? "with fsync" : "without fsync");
+    if (rank == 0 && a.live) fmt::print(stderr, "\r\033[K");
+    if (rank == 0) fmt::print("\n{}", table(what, outcome));
+    return conclude(a, rank, verified, "written and read", rank == 0 ? to_json(outcome) : "");
+}
+
 int run(Arguments& a)
 {
     int rank = 0;
@@ -245,6 +266,7 @@ int run(Arguments& a)
     if (a.setup.dropin && !dropin_is_loaded(files.path()))
         throw std::runtime_error("--dropin: libtapioca_mpiio.so is not loaded: use `tapioca bench`, or LD_PRELOAD");
     if (a.halo) return run_halo(a, rank, ranks, files);
+    if (a.workflow) return run_workflow(a, rank, files);
     if (!a.kind) return run_election(a, rank, ranks, files);
     if (a.ways) return run_ways(a, rank, files);
     if (a.writes_whole_files()) return run_phases(a, rank, files);

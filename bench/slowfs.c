@@ -2,6 +2,7 @@
  * measuring what a slow target costs an application. Ends when it is unmounted. */
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse3/fuse.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,6 +111,53 @@ static int slow_rename(char const* from, char const* to, unsigned flags)
     return answer(rename(under_root(from, full_from, sizeof full_from), under_root(to, full_to, sizeof full_to)));
 }
 
+static int slow_link(char const* from, char const* to)
+{
+    char full_from[4096];
+    char full_to[4096];
+    return answer(link(under_root(from, full_from, sizeof full_from), under_root(to, full_to, sizeof full_to)));
+}
+
+static int slow_mkdir(char const* path, mode_t mode)
+{
+    char full[4096];
+    return answer(mkdir(under_root(path, full, sizeof full), mode));
+}
+
+static int slow_rmdir(char const* path)
+{
+    char full[4096];
+    return answer(rmdir(under_root(path, full, sizeof full)));
+}
+
+static int slow_chmod(char const* path, mode_t mode, struct fuse_file_info* info)
+{
+    char full[4096];
+    (void)info;
+    return answer(chmod(under_root(path, full, sizeof full), mode));
+}
+
+static int slow_readdir(char const* path, void* buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info* info,
+                        enum fuse_readdir_flags flags)
+{
+    char full[4096];
+    DIR* const directory = opendir(under_root(path, full, sizeof full));
+    (void)offset;
+    (void)info;
+    (void)flags;
+    if (!directory) return -errno;
+    for (struct dirent* entry = readdir(directory); entry; entry = readdir(directory))
+        fill(buffer, entry->d_name, NULL, 0, 0);
+    closedir(directory);
+    return 0;
+}
+
+static int slow_statfs(char const* path, struct statvfs* found)
+{
+    char full[4096];
+    return answer(statvfs(under_root(path, full, sizeof full), found));
+}
+
 static int slow_fsync(char const* path, int data_only, struct fuse_file_info* info)
 {
     (void)path;
@@ -131,6 +180,12 @@ static struct fuse_operations const operations = {
     .truncate = slow_truncate,
     .unlink = slow_unlink,
     .rename = slow_rename,
+    .link = slow_link,
+    .mkdir = slow_mkdir,
+    .rmdir = slow_rmdir,
+    .chmod = slow_chmod,
+    .readdir = slow_readdir,
+    .statfs = slow_statfs,
     .fsync = slow_fsync,
     .release = slow_release,
 };

@@ -7,9 +7,6 @@
 
 namespace bench {
 
-namespace {
-
-/// 12345.6 as "12,346".
 std::string thousands(double value)
 {
     auto const digits = fmt::format("{:.0f}", value);
@@ -20,6 +17,8 @@ std::string thousands(double value)
     }
     return text;
 }
+
+namespace {
 
 Cell const* find(BenchOutcome const& outcome, Cell const& like, std::string const& method)
 {

@@ -8,6 +8,9 @@
 
 namespace bench {
 
+/// 12345.6 as "12,346".
+std::string thousands(double value);
+
 /// One workload's rows: median, spread, and ratios to the limit and to the better MPI-IO; and, if the rate of the
 /// nodes' links is given, the rate that they allow.
 std::string table(std::string const& title, BenchOutcome const& outcome, double link_bytes_per_s);

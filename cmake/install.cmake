@@ -24,9 +24,9 @@ endif()
 install(EXPORT tapioca-targets NAMESPACE tapioca:: DESTINATION ${TAPIOCA_INSTALL_CMAKEDIR})
 if(TAPIOCA_BUILD_TOOLS)
   file(RELATIVE_PATH from_bin_to_lib /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(tapioca-command tapioca-bench tapioca-calibrate tapioca-recover PROPERTIES
+  set_target_properties(tapioca-command tapioca-bench tapioca-calibrate tapioca-recover tapioca-join PROPERTIES
     INSTALL_RPATH "$ORIGIN/${from_bin_to_lib}")
-  install(TARGETS tapioca-command tapioca-bench tapioca-calibrate tapioca-recover DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS tapioca-command tapioca-bench tapioca-calibrate tapioca-recover tapioca-join DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES docs/tapioca.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 

@@ -79,7 +79,7 @@ module tapioca
     end type
 
     public :: tapioca_error_text, tapioca_last_error, tapioca_last_failure, tapioca_get_version
-    public :: tapioca_open, tapioca_flush, tapioca_sync, tapioca_size, tapioca_close, tapioca_release
+    public :: tapioca_open, tapioca_flush, tapioca_drain, tapioca_sync, tapioca_size, tapioca_close, tapioca_release
     public :: tapioca_init, tapioca_write, tapioca_read, tapioca_start, tapioca_progress, tapioca_wait
     public :: tapioca_finalize, tapioca_step_of
     public :: tapioca_pattern_create, tapioca_pattern_add_extents, tapioca_pattern_add_subarray
@@ -107,6 +107,12 @@ contains
         type(tapioca_file), intent(in) :: file
         integer, intent(out), optional :: ierror
         call deliver(c_flush(file%handle), ierror)
+    end subroutine
+
+    subroutine tapioca_drain(file, ierror)
+        type(tapioca_file), intent(in) :: file
+        integer, intent(out), optional :: ierror
+        call deliver(c_drain(file%handle), ierror)
     end subroutine
 
     subroutine tapioca_sync(file, ierror)

@@ -23,7 +23,10 @@ std::vector<Use> bench_uses()
         {"[-n RANKS] [--mpiexec PROGRAM] election [OPTIONS]",
          "the cost of electing aggregators, beside communicators split one after the other"},
         {"[-n RANKS] [--mpiexec PROGRAM] halo [OPTIONS]",
-         "arrays with ghost cells, written and read from where they lie in memory and packed by hand"}};
+         "arrays with ghost cells, written and read from where they lie in memory and packed by hand"},
+        {"[-n RANKS] [--io ompio|romio] [--mpiexec PROGRAM] workflow [--ssd DIR] [OPTIONS]",
+         "particles that a simulation writes and an analysis reads: MPI-IO beside the file system, aggregation on SSD "
+         "and SSD target"}};
 }
 
 int run_bench(Words const& words)

@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "log_look.hpp"
-#include "verb.hpp"
+#include "sub_verbs.hpp"
 
 namespace tools {
 

@@ -11,6 +11,7 @@
 
 #include "core/output.hpp"
 #include "core/units.hpp"
+#include "plan/second_level.hpp"
 #include "plan/to_json.hpp"
 #include "planner.hpp"
 #include "settings/row.hpp"
@@ -93,7 +94,8 @@ void add_options(CLI::App& app, Asked& asked)
     app.add_option("--tier-capacity", asked.capacities, "TIER=BYTES: capacity of a tier on every node, such as hbm=32M")
         ->allow_extra_args(false);
     app.add_flag("--read", asked.read, "draw and compare reading instead of writing");
-    app.add_flag("--explain", asked.explain, "show every aggregator's place, its costs and the next best candidates");
+    app.add_flag("--explain", asked.explain,
+                 "show every aggregator's place, its costs and the next best candidates, and the levels of a write");
     app.add_flag("--compare", asked.compare, "print a table of all strategies");
     app.add_flag("--json", asked.json, "print the plan as JSON");
     app.add_option("--svg", asked.svg, "draw the plan into this file");
@@ -284,7 +286,9 @@ int show(Planner const& planner, Options const& options, Asked const& asked)
     for (auto const& [name, value] : asked.settings) set.push_back(fmt::format("{}={}", name.substr(8), value));
     fmt::print("{}", plan::explain(*result, set));
     if (!asked.svg.empty()) fmt::print("  drawn {}\n", asked.svg);
-    if (asked.explain) fmt::print("\n{}", plan::explain_places(*result));
+    if (asked.explain)
+        fmt::print("\n{}\n{}{}", plan::explain_places(*result), plan::explain_levels(*result),
+                   plan::explain_second_level(*result));
     return 0;
 }
 

@@ -27,6 +27,10 @@ enum class StageMapping : std::uint32_t { process = 0, node = 1 };
 /// File::sync() is called.
 enum class StageSync { write, collective, sync };
 
+/// When data that was kept on a tier is brought to the file system: only by File::drain() or by a command (never), when
+/// the file is closed, or also while the program computes.
+enum class TargetDrain { never, close, background };
+
 /// The number of aggregators: a number, or a rule that computes it.
 class AggregatorCount {
 public:
@@ -74,14 +78,24 @@ struct Options {
     std::optional<std::string> strategy;         ///< how aggregators are placed
     std::optional<std::string> model;            ///< cost model: `default`, or a model of the papers
     std::optional<std::string> platform;         ///< description of the machine: a file, or the name of a shipped one
-    std::optional<Persistency> persistency;      ///< persistency that the tier of the buffers must have; default: none
+    std::optional<Persistency> persistency;      ///< that `target` must have, or else the tier of the buffers
     std::optional<Direct> direct;                ///< whether ranks may access the file themselves
     std::optional<std::string> transport;        ///< between nodes: `p2p` (messages; default) or `rma` (put and get)
     std::optional<int> ranks_per_node;           ///< treat every group of this many ranks as a node
     std::optional<std::uint64_t> memory;         ///< limit, in bytes, for a process's buffers and bookkeeping
-    // how a new file is laid out; a file that exists keeps its layout
+    // how a new file is laid out; a file that exists keeps its stripes, and whether it consists of subfiles
     std::optional<std::uint64_t> striping_unit;  ///< bytes per stripe
     std::optional<int> striping_factor;          ///< number of servers that the stripes are spread over
+    /// Which ranks of a new file share a subfile: `off` (default: one plain file), `node`, `nodes:4`, `switch`, `pset`,
+    /// `gateway` or `files:16` (docs/subfiles.md).
+    std::optional<std::string> subfile;
+    // a tier as the destination: the data of a new file stays on the nodes (docs/target.md)
+    std::optional<std::string> target;        ///< tier that keeps the data: `ssd:/dir`, ...; default: the file system
+    std::optional<TargetDrain> target_drain;  ///< when it is brought to the file system; default: TargetDrain::never
+    std::optional<std::uint64_t>
+        target_size;  ///< bytes of a group that may wait on the tier to be drained; default: what is free
+    /// Steps of fewer bytes, of all ranks together, go to the file system all the same; default: 64 KiB.
+    std::optional<std::uint64_t> target_through;
     // writing behind: writes go to a log on a fast tier and reach the file later (docs/stage.md)
     std::optional<std::string> stage;           ///< tier of the log: `dram`, `hbm`, `ssd:/dir`, ...; default: no log
     std::optional<StageMapping> stage_mapping;  ///< which processes share a log; default: depends on the tier

@@ -66,7 +66,8 @@ struct StagedPiece {
 class StageReader {
 public:
     /// Opens the logs of `path`: a target with its marker, a directory of logs, or one .meta file. Logs that belong to
-    /// other users, or to which others may write, are refused.
+    /// other users, or to which others may write, are refused. If none of the logs is on this host, the error says on
+    /// which hosts they are.
     explicit StageReader(std::string const& path);
     StageReader(StageReader&&) noexcept;
     StageReader& operator=(StageReader&&) noexcept;

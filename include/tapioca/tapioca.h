@@ -108,6 +108,10 @@ int TAPIOCA_Get_version(int* major, int* minor, int* patch);
 int TAPIOCA_Open(MPI_Comm comm, char const* path, int mode, MPI_Info info, TAPIOCA_File* file);
 /* Writes everything in the log of a staged file to the file. For other files, there is nothing to do. Collective. */
 int TAPIOCA_Flush(TAPIOCA_File file);
+/* Brings everything written so far to the file system: from the log of a staged file, and from the tiers of the nodes
+ * if they are the file's target (docs/target.md). For other files, there is nothing to do. A file on tiers must have
+ * been opened for writing, and not while another handle or job was writing to it. Collective. */
+int TAPIOCA_Drain(TAPIOCA_File file);
 /* Makes everything written so far durable. Collective. */
 int TAPIOCA_Sync(TAPIOCA_File file);
 /* The current size of the file in bytes. Collective. */

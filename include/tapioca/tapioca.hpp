@@ -92,6 +92,10 @@ public:
     /// Writes everything in the log of a staged file to the file (docs/stage.md). For other files, there is nothing to
     /// do. Collective.
     void flush();
+    /// Brings everything written so far to the file system: from the log of a staged file, and from the tiers of the
+    /// nodes if they are the file's target (docs/target.md). For other files, there is nothing to do. A file on tiers
+    /// must have been opened for writing, and not while another handle or job was writing to it. Collective.
+    void drain();
     /// Makes everything written so far durable. Collective.
     void sync();
     /// The current size of the file in bytes. Collective.

@@ -109,6 +109,11 @@ int TAPIOCA_Flush(TAPIOCA_File file)
     return c::guarded([&] { c::alive(file, "TAPIOCA_Flush", c::the_file).file.flush(); });
 }
 
+int TAPIOCA_Drain(TAPIOCA_File file)
+{
+    return c::guarded([&] { c::alive(file, "TAPIOCA_Drain", c::the_file).file.drain(); });
+}
+
 int TAPIOCA_Sync(TAPIOCA_File file)
 {
     return c::guarded([&] { c::alive(file, "TAPIOCA_Sync", c::the_file).file.sync(); });

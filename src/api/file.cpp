@@ -35,7 +35,7 @@ declared::StepState& alive(std::unique_ptr<declared::StepState> const& state, ch
 
 File File::open(MPI_Comm comm, std::filesystem::path const& path, Mode mode, Options const& options, MPI_Info info)
 {
-    return File(declared::open_file(comm, path.string(), mode, options, info));
+    return File(declared::open_file(comm, path.native(), mode, options, info));
 }
 
 File::File(std::shared_ptr<declared::FileState> state) : state_(std::move(state)) {}
@@ -57,6 +57,11 @@ Step File::declare(Pattern const& pattern)
 void File::flush()
 {
     alive(state_, "flush").flush();
+}
+
+void File::drain()
+{
+    alive(state_, "drain").drain();
 }
 
 void File::sync()
@@ -167,7 +172,7 @@ Plan Step::plan() const
 {
     auto const& plan = alive(state_, "plan").plan();
     auto const& settings = state_->file().settings;
-    return {plan::explain(plan, settings::describe(settings)) + state_->choice().explain(),
+    return {plan::explain(plan, settings::describe(settings)) + state_->choice().explain() + state_->explain_subfiles(),
             report::to_json(plan, settings)};
 }
 

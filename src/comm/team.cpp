@@ -53,19 +53,6 @@ core::Status spread(MPI_Comm comm, int failed, core::Status const& local)
     return tl::unexpected(std::move(failure));
 }
 
-MPI_Comm chosen(MPI_Comm comm, std::vector<int> const& ranks)
-{
-    MPI_Group everybody = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    MPI_Comm_group(comm, &everybody);
-    MPI_Group_incl(everybody, static_cast<int>(ranks.size()), ranks.data(), &some);
-    MPI_Comm made = MPI_COMM_NULL;
-    MPI_Comm_create_group(comm, some, 0, &made);
-    MPI_Group_free(&some);
-    MPI_Group_free(&everybody);
-    return made;
-}
-
 std::string broadcast(MPI_Comm comm, std::string text)
 {
     if (size_of(comm) == 1) return text;
@@ -87,8 +74,17 @@ std::string broadcast(MPI_Comm comm, std::string text)
     return text;
 }
 
+int broadcast(MPI_Comm comm, int value)
+{
+    Waiting const waiting("word from rank 0");
+    MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+    return value;
+}
+
 Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
 {
+    auto const around = machine_size_around(comm);
+    machine_size_ = std::max(machine_size_, around);
     if (size_of(comm) == 1) {  // nothing to do; and with threads, Open MPI may hang when it duplicates these
         all_ = node_ = MPI_COMM_SELF;
         nodes_ = {{0}};
@@ -100,7 +96,7 @@ Team::Team(MPI_Comm comm, int ranks_per_node) : ranks_per_node_(ranks_per_node)
     MPI_Comm_rank(all_, &rank_);
     MPI_Comm_size(all_, &size_);
     node_ = neighbours(all_);
-    MPI_Comm_size(node_, &machine_size_);
+    machine_size_ = std::max(size_of(node_), around);
     find_nodes();
     if (ranks_per_node_ > 0) {
         MPI_Comm whole = node_;

@@ -27,6 +27,8 @@ MPI_Comm chosen(MPI_Comm comm, std::vector<int> const& ranks);
 
 /// Returns rank 0's `text` on every rank. Collective.
 std::string broadcast(MPI_Comm comm, std::string text);
+/// Returns rank 0's `value` on every rank. Collective.
+int broadcast(MPI_Comm comm, int value);
 
 /// The ranks of each node, ascending; nodes in the order of their first ranks.
 using Nodes = std::vector<std::vector<int>>;
@@ -56,7 +58,8 @@ public:
     [[nodiscard]] Nodes const& nodes() const { return nodes_; }
     [[nodiscard]] int my_node() const { return my_node_; }
     [[nodiscard]] int ranks_per_node() const { return ranks_per_node_; }
-    /// The number of ranks that share the machine, including those of other pretended nodes.
+    /// The number of ranks that share the machine, including those of other pretended nodes and, in a part of a team,
+    /// of other parts.
     [[nodiscard]] int machine_size() const { return machine_size_; }
 
     /// Sums over all ranks. Collective.
@@ -110,6 +113,17 @@ private:
 
 /// The sum of `mine` over lower ranks, and over all ranks. Collective.
 std::pair<std::int64_t, std::int64_t> prefix_and_total(MPI_Comm comm, std::int64_t mine);
+
+/// Every rank's bytes, by rank, on rank 0; nothing on the other ranks. Collective.
+std::vector<std::vector<std::byte>> collect(MPI_Comm comm, std::vector<std::byte> const& mine);
+
+/// A communicator of `ranks` of the team, ascending, of which this rank is one. It is made at the first call with these
+/// ranks, which is collective over them, and kept with the team's. Teams made of it count the ranks of the whole team
+/// as sharing the machine.
+MPI_Comm kept_part(Team const& team, std::vector<int> const& ranks);
+/// The ranks that share this machine while those of `comm` are busy: those of the team that it is a part of; 0 if it is
+/// no part.
+int machine_size_around(MPI_Comm comm);
 
 /// Returns rank 0's number on every rank. Collective.
 std::int64_t tell(MPI_Comm comm, std::int64_t number);

@@ -2,9 +2,19 @@
 
 #include <cerrno>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace tapioca::core {
+
+bool allow_more_descriptors()
+{
+    constexpr rlim_t more = 4096;
+    rlimit limit = {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
+    limit.rlim_cur = limit.rlim_max - limit.rlim_cur < more ? limit.rlim_max : limit.rlim_cur + more;
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
 
 Result<std::uint64_t> size_of(int fd, std::string const& path)
 {

@@ -37,6 +37,10 @@ private:
     int fd_ = -1;
 };
 
+/// Raises the process's soft limit of open files towards its hard limit, after one could not be opened. Returns whether
+/// another attempt is worth it.
+bool allow_more_descriptors();
+
 /// Writes all of `bytes` at `offset`, or fails. `what` describes the bytes in messages.
 Status write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes, char const* what);
 /// Reads all of `bytes`; a file that ends too early is a failure without an errno.

@@ -10,8 +10,12 @@
 
 #include "core/warn.hpp"
 #include "declared/step_state.hpp"
+#include "declared/subfiled_step.hpp"
+#include "declared/subfiles.hpp"
+#include "file/on_tier.hpp"
 #include "file/opening.hpp"
 #include "report/report.hpp"
+#include "subfile/set_target.hpp"
 
 namespace tapioca::declared {
 
@@ -38,8 +42,14 @@ FileState::~FileState()
     if (!forgotten_)
         std::fprintf(stderr, "tapioca: %s: %s, and neither was close()\n", path.c_str(),
                      forgotten_.error().text.c_str());
-    else if (staging && session->team().rank() == 0)
-        core::warn(flush::never_closed(path));
+    else if (auto const left = never_closed(); !left.empty() && session->team().rank() == 0)
+        core::warn(left);
+}
+
+std::string FileState::never_closed() const
+{
+    if (staging) return flush::never_closed(path);
+    return subfiles ? subfiles->never_closed() : std::string();
 }
 
 core::Status FileState::forgotten() const
@@ -58,6 +68,22 @@ void FileState::flush()
     });
 }
 
+void FileState::drain()
+{
+    collective(*this, "drain", [&] {
+        require_open("drain");
+        require_idle("drain");
+        if (staging) raise_if("drain", staging->flush(false));
+        if (subfiles) return raise_if("drain", subfiles->drain());
+        if (set && set->has_tier())
+            raise("drain",
+                  {Errc::invalid_state, 0, -1,
+                   mode == Mode::read
+                       ? "the file was opened for reading: open it with Mode::update, or run `tapioca target drain`"
+                       : "another handle or job is adding to these subfiles, and only that one can drain them"});
+    });
+}
+
 void FileState::sync()
 {
     collective(*this, "sync", [&] {
@@ -66,9 +92,10 @@ void FileState::sync()
             require_idle("sync");
             raise_if("sync", staging->flush(true));
         }
-        // One fsync covers what all processes of this node wrote.
+        if (subfiles) raise_if("sync", subfiles->sync());
+        // One fsync covers what all processes of this node wrote, but only of a file that this process has open.
         core::Status local;
-        if (session->team().node_rank() == 0) {
+        if (session->team().node_rank() == 0 || set) {
             auto* const opened = target();
             local = opened ? opened->sync() : target_status();
             if (local && mode == Mode::create) local = target::sync_directory_of(place);
@@ -99,6 +126,32 @@ std::uint64_t FileState::size()
     });
 }
 
+void FileState::resize(std::int64_t size, bool exactly)
+{
+    collective(*this, "resize", [&] {
+        require_open("resize");
+        require_idle("resize");
+        if (exactly && subfiles) return raise_if("resize", subfiles->resize(size));
+        core::Status local;
+        if (session->team().rank() == 0) {
+            auto* const target = dynamic_cast<subfile::SetTarget*>(this->target());
+            if (!target) {
+                local = core::fail(Errc::io, "the subfiles cannot be opened");
+            } else if (!exactly) {
+                local = target->grow(size);
+            } else if (auto const end = target->end_of_chunks(); !end) {
+                local = tl::unexpected(end.error());
+            } else if (*end > size) {
+                local = core::fail(Errc::unsupported,
+                                   "another handle or job is adding to these subfiles, so nothing can be cut off here");
+            } else {
+                local = target->resize_rest(size);
+            }
+        }
+        raise_if("resize", session->agreement().agree(local));
+    });
+}
+
 void FileState::close()
 {
     collective(*this, "close", [&] { close_all(); });
@@ -112,15 +165,18 @@ void FileState::close_all()
     if (staging && settings.options.report) account.more.emplace_back("stage", staging->figures());
     tell_what_was_learnt();
     staging.reset();
+    auto const added = subfiles ? subfiles->close() : core::Status();
     auto local = lazy_target.close();
     core::keep_first(local, forgotten());
     open = false;
     session->closed();
     auto const agreed = session->agreement().agree(local);
+    file::end_service(*this);
     // After an abandoned step, the ranks no longer make the same collective calls.
     bool const apart = session->several_nodes() && session->agreement().abandoned();
     if (settings.options.report && !apart) report::write({path, file::name(mode), settings, session->team()}, account);
     raise_if("close", staged);
+    raise_if("close", added);
     raise_if("close", agreed);
 }
 
@@ -201,9 +257,22 @@ std::shared_ptr<FileState> open_file(MPI_Comm comm, std::string const& path, Mod
         state->place = target::absolute(path);
         state->mode = mode;
         state->recovering = opening.recovering;
+        state->within_set = opening.within_set;
+        state->may_become_set = opening.may_become_set;
+        state->has_independent_accesses = opening.has_independent_accesses;
         file::open(*state, {comm, options, info, opening.kept, opening.session, opening.settings});
         if (opening.may_stage) state->staging = flush::Staging::open(*state, state->account);
         file::complete(*state);
+        if (state->set && state->set->adds) {
+            state->subfiles = std::make_unique<Subfiles>(*state);
+            state->write_chunks = [file = state.get()](pattern::Variables const& variables, std::byte* data) {
+                return write_chunks(*file, variables, data);
+            };
+            state->sync_chunks = [file = state.get()] { return file->subfiles->sync(); };
+        }
+        // What goes into a log that is durable at once needs a set that is, too.
+        bool const lasting = state->settings.options.stage_sync.value_or(StageSync::sync) != StageSync::sync;
+        if (state->staging && state->subfiles && lasting) state->raise_if("open", state->subfiles->sync());
         state->read_learnt();
     } catch (std::bad_alloc const&) {
         if (!state || !state->session)

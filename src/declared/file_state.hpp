@@ -17,23 +17,32 @@ namespace tapioca::declared {
 
 class Choice;
 class StepState;
+class Subfiles;
 
 class FileState : public file::OpenFile {
 public:
     FileState() = default;
     FileState(FileState const&) = delete;
     FileState& operator=(FileState const&) = delete;
-    /// Without close(), prints a line about steps that were never run. Also prints one about a log that stays.
+    /// Without close(), prints a line about steps that were never run. Also prints one about a log that stays, or a set
+    /// of subfiles that is not complete.
     ~FileState();
+    /// What to say about the log or the set of subfiles if the file is never closed; empty if that loses nothing.
+    /// Local.
+    [[nodiscard]] std::string never_closed() const;
 
     report::Account account;
     std::unique_ptr<flush::Staging> staging;  ///< set if writes go to a log first
+    std::unique_ptr<Subfiles> subfiles;       ///< set if writes add chunks to a set of subfiles
     std::vector<StepState const*> steps;      ///< the steps that will run on this file
 
     /// These do what the functions of File with the same names do. All of them are collective.
     void flush();
+    void drain();
     void sync();
     [[nodiscard]] std::uint64_t size();
+    /// Sets the size of a set of subfiles; at least, or exactly.
+    void resize(std::int64_t size, bool exactly);
     void close();
     /// Reads what earlier jobs have learnt, if TAPIOCA_LEARN names a file. Collective.
     void read_learnt();
@@ -60,6 +69,9 @@ private:
 struct OpenRequest {
     /// Opens the file although there is a marker, and writes to the file itself, whatever the settings say.
     bool recovering = false;
+    bool within_set = false;                           ///< the file is a subfile of a set
+    bool may_become_set = false;                       ///< of an empty file, too, although it is not created
+    bool has_independent_accesses = false;             ///< ranks will read and write by themselves
     bool may_stage = true;                             ///< if false, the file gets no log, whatever the settings say
     std::shared_ptr<engine::Session>* kept = nullptr;  ///< where the session is kept, if not with the communicator
     // These two replace communicator, options and hints, as in file::Opening.

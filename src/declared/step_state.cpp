@@ -6,14 +6,16 @@
 
 #include <fmt/core.h>
 
-namespace tapioca::declared {
+#include "declared/subfiled_step.hpp"
 
-namespace {
+namespace tapioca::declared {
 
 char const* name(Op op)
 {
     return op == Op::write ? "write" : "read";
 }
+
+namespace {
 
 constexpr char const* waits = "the step is under way: wait() for it first";
 
@@ -32,6 +34,10 @@ StepState::StepState(std::shared_ptr<FileState> file, pattern::Variables variabl
 StepState::~StepState()
 {
     std::erase(file_->steps, this);
+    if (on_set_ != OnSet::no) {  // the other ranks wait for this one
+        file_->session->in_flight = false;
+        file_->session->abandon();
+    }
     try {
         file_->note_learnt(choice_);
         file_->note_forgotten(forgotten());
@@ -48,7 +54,7 @@ std::string StepState::called(std::size_t var) const
 core::Status StepState::forgotten() const
 {
     bool const supplied = wanted_ || !input_;
-    if (!supplied || choice_.now().under_way() || past_the_log_) return {};
+    if (!supplied || under_way() || past_the_log_) return {};
     auto const first = std::find(supplied_.begin(), supplied_.end(), true);
     if (first == supplied_.end())
         return core::fail(Errc::invalid_state, "a variable of a step was supplied, but finish() was never called");
@@ -68,7 +74,7 @@ bool StepState::take_supply(std::size_t var, Op op)
         spoil(var, op, code, what);
         return false;
     };
-    if (choice_.now().under_way()) return bad(Errc::invalid_state, waits);
+    if (under_way()) return bad(Errc::invalid_state, waits);
     if (wanted_ && *wanted_ != op)
         return bad(Errc::invalid_state, fmt::format("the step already has variables to {}", name(*wanted_)));
     wanted_ = op;
@@ -161,68 +167,11 @@ void StepState::forget()
     std::fill(supplied_.begin(), supplied_.end(), false);
 }
 
-/// Whether this run of a staged file is a write or a read. If every rank has data, each rank knows by itself. Otherwise
-/// the ranks without data learn it from the others.
-Op StepState::staged_direction()
-{
-    auto const& pattern = plan().job.pattern;
-    if (pattern.ranks_with_data == 0) return Op::write;  // nothing is written
-    if (pattern.ranks_with_data == pattern.ranks) return wanted_.value_or(Op::write);
-    auto const op = announce();
-    choice_.now().call_off();  // so that no rank is two steps ahead
-    return op;
-}
-
-/// Local: a failure concerns only this rank, and all ranks hear of it at the next flush.
-void StepState::write_staged()
-{
-    auto const check = file_->check();
-    auto status = input_;
-    if (check)
-        status = file_->session->agreement().agree(status);
-    else
-        file_->staging->note_failure(status);
-    try {
-        for (std::size_t var = 0; var < variables().size() && status; ++var)
-            status = file_->staging->write({*variables()[var], base_, data_of(var), static_cast<std::uint32_t>(var)});
-    } catch (std::bad_alloc const&) {
-        status = core::fail_errno(ENOMEM, "the log");
-        file_->staging->note_failure(status);
-    }
-    forget();
-    if (!status && status.error().rank < 0) status.error().rank = file_->session->team().rank();
-    file_->raise_if("write to the log", status);
-}
-
-/// True if the run was a write and went to the log.
-bool StepState::start_staged()
-{
-    if (!file_->staging || past_the_log_) return false;
-    auto& staging = *file_->staging;
-    staging.advance();
-    check_input();
-    auto const op = staged_direction();
-    if (file_->check()) file_->require_same("start", "the direction", name(op));
-    if (op == Op::read) {
-        auto const& pattern = plan().job.pattern;
-        auto const base = base_is_sane_ ? base_ : 0;
-        file_->raise_if("read", staging.flush_before_read(base + pattern.begin, base + pattern.end));
-        return false;
-    }
-    Moved moved;
-    for (auto const& variable : variables()) moved.bytes += variable->bytes();
-    write_staged();
-    auto& account = file_->account.write;
-    ++account.steps;
-    account.bytes += moved.bytes;
-    staged_ = moved;
-    return true;
-}
-
 /// Ends a run that cannot continue, here and on the other ranks.
 void StepState::lose(char const* call)
 {
     choice_.now().stop();
+    on_set_ = OnSet::no;
     forget();
     file_->lose(call);
 }
@@ -233,7 +182,7 @@ try {
 } catch (std::bad_alloc const&) {
     lose("finish");  // where the others wait
 } catch (Error const&) {
-    if (!choice_.now().under_way()) forget();  // otherwise the variables belong to the run that is under way
+    if (!under_way()) forget();  // otherwise the variables belong to the run that is under way
     throw;
 }
 
@@ -267,11 +216,14 @@ void StepState::begin_run(bool background)
     if (staged_) file_->raise("start", {Errc::invalid_state, 0, -1, waits});
     inside_ = 0;
     core::Stopwatch const watch(inside_);
+    from_logs_ = over_file_ = false;
     require_ready(background);
     file_->watch(background ? "start" : "finish");
     file_->require_same("start", "the file", file_->path);
     if (start_staged()) return;
     check_input();
+    if (start_on_set(background)) return;
+    read_straight_ = read_from_nodes_ = false;
     if (agreed_)
         choice_.take_as_announced(*agreed_);
     else
@@ -285,13 +237,18 @@ bool StepState::progress()
 {
     file_->require_own("progress");
     if (staged_) return true;
+    if (on_set_ == OnSet::chunk)  // perhaps another rank of the group could not begin
+        return !chunk_ || !chunk_->step().under_way() || chunk_->step().progress();
+    if (on_set_ == OnSet::straight || on_set_ == OnSet::from_nodes) return true;
     if (!choice_.now().under_way()) file_->raise("progress", {Errc::invalid_state, 0, -1, "no step was started"});
     return choice_.now().advance();
 }
 
 Moved StepState::wait()
 try {
-    return end_run();
+    auto const moved = end_run();
+    read_over();
+    return moved;
 } catch (std::bad_alloc const&) {
     lose("finish");
 }
@@ -300,6 +257,8 @@ Moved StepState::end_run()
 {
     file_->require_own("wait");
     if (staged_) return *std::exchange(staged_, std::nullopt);
+    if (on_set_ == OnSet::chunk) return end_chunk();
+    if (on_set_ == OnSet::straight || on_set_ == OnSet::from_nodes) return end_straight();
     if (!choice_.now().under_way()) file_->raise("wait", {Errc::invalid_state, 0, -1, "no step was started"});
     bool const in_background = choice_.now().in_background();
     file_->watch(in_background ? "wait" : "finish");
@@ -347,13 +306,13 @@ void StepState::learn_from(Op op, bool in_background)
 
 void StepState::rebase(std::int64_t offset)
 {
-    if (choice_.now().under_way()) file_->raise("rebase", {Errc::invalid_state, 0, -1, waits});
+    if (under_way()) file_->raise("rebase", {Errc::invalid_state, 0, -1, waits});
     base_ = offset;
 }
 
 void StepState::retarget(std::shared_ptr<FileState> file)
 {
-    if (choice_.now().under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
+    if (under_way()) file_->raise("retarget", {Errc::invalid_state, 0, -1, waits});
     file->require_open("retarget");
     if (file->session != file_->session)
         file->raise("retarget", {Errc::invalid_argument, 0, -1, "the file was opened on another communicator"});

@@ -8,9 +8,15 @@
 
 #include "declared/choice.hpp"
 #include "declared/file_state.hpp"
+#include "engine/fetch.hpp"
 #include "pattern/memory_shape.hpp"
+#include "subfile/straight.hpp"
 
 namespace tapioca::declared {
+
+class SubfiledStep;
+
+char const* name(Op op);
 
 class StepState {
 public:
@@ -26,10 +32,17 @@ public:
     void start(bool background);
     bool progress();
     Moved wait();
+    [[nodiscard]] bool under_way() const { return on_set_ != OnSet::no || choice_.now().under_way(); }
     /// The step's runs go to the file itself and do not count as steps. For the drop-in library, which flushes before
     /// and counts calls.
     void past_the_log() { past_the_log_ = true; }
-    [[nodiscard]] std::uint64_t received(std::size_t var) const { return choice_.now().received(var); }
+    [[nodiscard]] std::uint64_t received(std::size_t var) const
+    {
+        bool const from_nodes = read_from_nodes_ && !from_logs_;
+        if (from_nodes) return var < received_.size() ? received_[var] : 0;
+        bool const all = read_straight_ || from_logs_;
+        return all && var < variables().size() ? variables()[var]->bytes() : choice_.now().received(var);
+    }
     void rebase(std::int64_t offset);
     void retarget(std::shared_ptr<FileState> file);
     /// Makes the run that is being prepared fail on every rank, with the first such failure of the lowest rank.
@@ -45,10 +58,14 @@ public:
     [[nodiscard]] core::Status forgotten() const;
     [[nodiscard]] std::string called(std::size_t var) const;
     [[nodiscard]] plan::Plan const& plan() const { return choice_.plan(); }
+    /// Whether the last read went straight to the subfiles of a set. The same on all ranks.
+    [[nodiscard]] bool went_straight() const { return read_straight_; }
     /// The ways in which this step can be run.
     [[nodiscard]] Choice& choice() { return choice_; }
     [[nodiscard]] Choice const& choice() const { return choice_; }
     [[nodiscard]] FileState const& file() const { return *file_; }
+    /// How the data is written if the file is a set of subfiles, for people; otherwise empty.
+    [[nodiscard]] std::string explain_subfiles() const;
 
 private:
     [[nodiscard]] bool take_supply(std::size_t var, Op op);
@@ -61,9 +78,33 @@ private:
     [[nodiscard]] Moved end_run();
     [[noreturn]] void lose(char const* call);
     [[nodiscard]] Op announce();
+
+    // step_on_log.cpp
     [[nodiscard]] bool start_staged();
     [[nodiscard]] Op staged_direction();
     void write_staged();
+    [[nodiscard]] bool start_staged_read();
+    [[nodiscard]] std::vector<flush::WantedPiece> wanted_pieces() const;
+    void read_over();
+
+    // step_on_set.cpp
+    struct RunOnSet {
+        Op op;
+        bool straight;
+        bool done;   ///< all ranks have read what they wanted
+        bool sound;  ///< no rank's input is bad
+    };
+    [[nodiscard]] bool start_on_set(bool background);
+    [[nodiscard]] RunOnSet choose_on_set(bool straight, bool done);
+    core::Status start_chunk(bool background);
+    [[nodiscard]] Moved end_chunk();
+    [[nodiscard]] bool find_straight();
+    core::Status read_straight();
+    [[nodiscard]] Moved end_straight();
+    // step_from_nodes.cpp
+    core::Status find_on_nodes(subfile::SetTarget& set, std::vector<engine::FetchPiece>& pieces, bool& unknown);
+    core::Status read_from_nodes();
+
     void check_input();
     void learn_from(Op op, bool in_background);
     [[nodiscard]] pattern::Variables const& variables() const { return choice_.variables(); }
@@ -81,7 +122,18 @@ private:
     std::optional<Op> wanted_;
     std::optional<Op> agreed_;     ///< the direction that all ranks have agreed on
     core::Status input_;           ///< the first mistake in what this rank supplied
-    std::optional<Moved> staged_;  ///< set if the run went to the log and only wait() is missing
+    std::optional<Moved> staged_;  ///< set if the run moved its data to or from logs and only wait() is missing
+    bool from_logs_ = false;       ///< the last run was a read that took everything from logs
+    bool over_file_ = false;       ///< the run reads the file, and then what is in the logs
+    enum class OnSet { no, chunk, straight, from_nodes };
+    OnSet on_set_ = OnSet::no;    ///< whether the run adds a chunk to a set of subfiles, or how it reads from it
+    core::Status on_set_status_;  ///< why it could not begin
+    std::vector<std::pair<std::size_t, subfile::StraightPiece>> straight_;  ///< what is to be read, by variable
+    bool read_straight_ = false;                                            ///< the last run did so
+    bool straight_is_agreed_ = false;                                       ///< all ranks know that all have read
+    bool read_from_nodes_ = false;                                          ///< the last run did so
+    std::vector<std::uint64_t> received_;                                   ///< then: bytes of each variable
+    engine::Times straight_times_;
     double inside_ = 0;
 
     /// A variable laid over the section that was last supplied for it. The next run usually supplies the same section.
@@ -91,6 +143,7 @@ private:
         pattern::Layout places;                             ///< of the bytes, in their packed order
     };
     std::map<std::size_t, RelaidVariable> sections_;
+    std::unique_ptr<SubfiledStep> chunk_;  ///< how this step adds chunks; made when the first one is written
 };
 
 }  // namespace tapioca::declared

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <sstream>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -44,38 +44,40 @@ std::string pack(Node const& node)
     return text;
 }
 
-Node unpack(std::string const& text)
+/// The front of `rest` up to the character `end`, both of which are removed from it. Not a stream, whose functions turn
+/// a failed allocation into the end of the text: this rank would then know another machine than the others.
+std::string take(std::string_view& rest, char end)
 {
-    std::istringstream lines(text);
+    auto const at = std::min(rest.find(end), rest.size());
+    std::string part(rest.substr(0, at));
+    rest.remove_prefix(std::min(at + 1, rest.size()));
+    return part;
+}
+
+Node unpack(std::string_view rest)
+{
+    auto const figure = [&](char end) {
+        auto const digits = take(rest, '\t');
+        double value = 0;  // not strtod, which depends on the program's locale
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return machine::Figure{value, static_cast<machine::Origin>(std::atoi(take(rest, end).c_str()))};
+    };
     Node node;
-    std::getline(lines, node.host);
-    std::getline(lines, node.address);
-    std::string bytes;
-    std::getline(lines, bytes);
-    node.slurm_topology.resize(std::strtoul(bytes.c_str(), nullptr, 10));
-    lines.read(node.slurm_topology.data(), static_cast<std::streamsize>(node.slurm_topology.size()));
-    for (std::string line; std::getline(lines, line);) {
-        std::istringstream fields(line);
-        auto const next = [&] {
-            std::string field;
-            std::getline(fields, field, '\t');
-            return field;
-        };
-        auto const figure = [&] {
-            auto const digits = next();
-            double value = 0;  // not strtod, which depends on the program's locale
-            std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            return machine::Figure{value, static_cast<machine::Origin>(std::atoi(next().c_str()))};
-        };
+    node.host = take(rest, '\n');
+    node.address = take(rest, '\n');
+    auto const bytes = std::strtoul(take(rest, '\n').c_str(), nullptr, 10);
+    node.slurm_topology = rest.substr(0, bytes);
+    rest.remove_prefix(node.slurm_topology.size());
+    while (!rest.empty()) {
         machine::TierTraits tier;
-        tier.name = next();
-        tier.kind = next();
-        tier.place = next();
-        tier.persistency = static_cast<Persistency>(std::atoi(next().c_str()));
-        tier.latency_s = figure();
-        tier.write_bandwidth = figure();
-        tier.read_bandwidth = figure();
-        tier.capacity_bytes = figure();
+        tier.name = take(rest, '\t');
+        tier.kind = take(rest, '\t');
+        tier.place = take(rest, '\t');
+        tier.persistency = static_cast<Persistency>(std::atoi(take(rest, '\t').c_str()));
+        tier.latency_s = figure('\t');
+        tier.write_bandwidth = figure('\t');
+        tier.read_bandwidth = figure('\t');
+        tier.capacity_bytes = figure('\n');
         node.tiers.push_back(std::move(tier));
     }
     return node;
@@ -87,36 +89,10 @@ machine::TierTraits* named(std::vector<machine::TierTraits>& tiers, std::string 
     return at == tiers.end() ? nullptr : &*at;
 }
 
-/// The tiers of this node. If the node has a tier, the platform file's figures replace those that were found, except
-/// that the smaller of the two capacities counts.
-std::vector<machine::TierTraits> tiers_here(std::vector<machine::TierTraits> const& described)
-{
-    auto found = machine::find_tiers();
-    std::vector<machine::TierTraits> tiers;
-    for (auto tier : described) {
-        if (auto const* const here = named(found, tier.name)) {
-            if (tier.place.empty()) tier.place = here->place;
-            for (auto const figure : {&machine::TierTraits::latency_s, &machine::TierTraits::write_bandwidth,
-                                      &machine::TierTraits::read_bandwidth})
-                if ((tier.*figure).value <= 0 || (tier.*figure).origin < (here->*figure).origin)
-                    tier.*figure = here->*figure;
-        }
-        tier = machine::with_assumptions(std::move(tier));
-        auto const free = machine::make_tier(tier) ? static_cast<double>(machine::free_bytes(tier)) : 0.0;
-        if (free == 0) continue;
-        if (tier.capacity_bytes.value == 0 || free < tier.capacity_bytes.value)
-            tier.capacity_bytes = {free, machine::Origin::measured};
-        tiers.push_back(std::move(tier));
-    }
-    for (auto& tier : found)
-        if (!named(tiers, tier.name)) tiers.push_back(std::move(tier));
-    return tiers;
-}
-
 core::Result<Node> look_here(std::vector<machine::TierTraits> const& described, std::string const& wish)
 {
     auto const* const address = std::getenv("SLURM_TOPOLOGY_ADDR");
-    Node node{core::host_name(), address ? address : "", tiers_here(described), {}};
+    Node node{core::host_name(), address ? address : "", machine::tiers_here(described), {}};
     if (!wish.empty() && !named(node.tiers, wish)) {
         for (auto const& tier : described)  // tiers that the node lacks
             if (tier.name == wish)
@@ -173,7 +149,7 @@ core::Result<std::vector<Node>> look_everywhere(comm::Team const& team, machine:
             failure.rank = team.nodes()[nodes.size()][0];
             return tl::unexpected(std::move(failure));
         }
-        nodes.push_back(unpack(text.substr(1)));
+        nodes.push_back(unpack(std::string_view(text).substr(1)));
     }
     return nodes;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct alignas(cache_line) Exchange::Header {
     alignas(cache_line) Counter spoiled;  ///< number of the last spoiled step, plus one
     Counter abandoned;  ///< 0: not abandoned; otherwise one more than the fewest agreements of the ranks that abandoned
     Counter reason;     ///< 0: none; otherwise code, file, and rank plus one
+    Counter said[4];    ///< digests of what some rank has said last; 0: nothing
 };
 
 struct alignas(cache_line) Exchange::RankCell {
@@ -61,6 +63,12 @@ struct alignas(cache_line) Exchange::RankCell {
     Counter beats;
     alignas(cache_line) std::byte mail[2][most_mail];
 };
+
+bool Exchange::first_to_say(std::uint64_t digest)
+{
+    auto& said = header_->said[digest % std::size(header_->said)];
+    return said.exchange(digest | 1, std::memory_order_relaxed) != (digest | 1);
+}
 
 std::size_t Exchange::bytes(int ranks)
 {

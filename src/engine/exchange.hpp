@@ -142,6 +142,10 @@ public:
     /// True if a rank that has abandoned takes part in no more than `agreements` agreements.
     [[nodiscard]] bool abandoned_after(std::uint64_t agreements) const;
 
+    /// Whether no rank of the node has lately said what has this digest. If several things are said at the same time,
+    /// some may be said more than once.
+    bool first_to_say(std::uint64_t digest);
+
     /// A sign of life from a rank that is busy for a long time without touching a counter.
     void beat();
     /// A number that changes whenever some rank makes progress.

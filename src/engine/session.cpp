@@ -28,7 +28,10 @@ core::Result<std::shared_ptr<Session>> Session::of(MPI_Comm comm, int ranks_per_
     auto memory = std::move(*machine::make_tier(machine::ordinary_memory()));
     auto control = map_on_node(team->node(), *memory, Exchange::bytes(team->node_size()));
     // The lowest rank that failed, the fewest cores of a node, and the fewest cores of a node beyond its ranks.
-    std::array<int, 3> least = {control ? INT_MAX : team->rank(), CPU_COUNT(&cores),
+    // Other parts of the team that this is a part of use their share of the cores.
+    auto const own_share = CPU_COUNT(&cores) * std::max(team->node_size(), 1) / std::max(team->machine_size(), 1);
+    auto const cores_of_node = comm::machine_size_around(comm) > 0 ? std::max(own_share, 1) : CPU_COUNT(&cores);
+    std::array<int, 3> least = {control ? INT_MAX : team->rank(), cores_of_node,
                                 CPU_COUNT(&cores) - team->machine_size()};
     team->least(least);
     if (least[0] != INT_MAX) {

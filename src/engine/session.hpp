@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "comm/messages.hpp"
 #include "comm/team.hpp"
 #include "comm/watchdog.hpp"
 #include "core/forks.hpp"
+#include "core/host.hpp"
 #include "engine/agreement.hpp"
 #include "engine/buffers.hpp"
 #include "engine/context.hpp"
@@ -59,6 +61,10 @@ public:
     void lose();
     /// Sets the time-out of this thread's waits, 0: for ever, and what the message says if a wait lasts longer.
     void watch(double seconds, char const* call, std::string const& file);
+
+    /// Whether no rank of this node has lately said `what`. Asked by ranks that fail for the same reason, each by
+    /// itself, so that not all of them say so. Local.
+    [[nodiscard]] bool first_to_say(std::string_view what) { return exchange_.first_to_say(core::digest(what)); }
 
     /// A file is about to be opened.
     void opening() { ++opening_; }

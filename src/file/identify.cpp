@@ -44,9 +44,11 @@ core::Failure elsewhere(OpenFile const& file, int sys_errno)
                         file.place, host, found, first.place, first.host);
     else
         failure.text = fmt::format(
-            "on {} this is {}, unlike on {}, where rank 0 opened it: use a path that all hosts "
-            "share (a directory of each host's own cannot hold the file)",
-            host, found, first.host);
+            "on {} this is {}, unlike on {}, where rank 0 opened it: use a path that all hosts share (a directory of "
+            "each "
+            "host's own cannot hold the file; with TAPIOCA_TARGET=ssd:{} the data can stay in such a directory, and "
+            "with TAPIOCA_SUBFILE=node each host writes a file of its own, if the path itself is shared)",
+            host, found, first.host, file.place.substr(0, file.place.rfind('/')));
     return failure;
 }
 
@@ -71,7 +73,7 @@ Sight look(OpenFile const& file)
                            : tl::unexpected(failure);
         return sight;
     }
-    auto const identity = target::identity_of(target::descriptor(**opened));
+    auto const identity = target::identity_of((*opened)->descriptor());
     if (!identity) {
         sight.status = tl::unexpected(identity.error());
         return sight;
@@ -124,10 +126,10 @@ void require_same_file(OpenFile& file)
     if (!failed && !unsure) return;
     std::optional<target::Probe> probe;  // exists until all ranks have looked for it
     if (unsure) {
-        if (team.rank() == 0) probe.emplace(file.place, target::descriptor(*file.target()));
+        if (team.rank() == 0) probe.emplace(file.place, file.target()->descriptor());
         auto const evidence = session.agreement().broadcast(probe ? probe->evidence() : std::string());
         if (!evidence) file.raise("open", evidence.error());
-        if (mine.unsure && !target::confirms(*evidence, file.place, target::descriptor(*file.target())))
+        if (mine.unsure && !target::confirms(*evidence, file.place, file.target()->descriptor()))
             mine.status = tl::unexpected(elsewhere(file, 0));
     }
     file.raise_if("open", session.agreement().agree(mine.status));

@@ -4,8 +4,13 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/output.hpp"
+#include "file/groups.hpp"
+#include "subfile/peers.hpp"
+#include "subfile/set_target.hpp"
 
 namespace tapioca::file {
 
@@ -18,7 +23,7 @@ void raise(std::string const& path, std::string const& call, core::Failure const
 {
     auto const who = failure.rank >= 0 ? fmt::format("rank {}: ", failure.rank) : std::string();
     auto text = core::printable(fmt::format("{}: {}{}: {}", call, who, path, failure.text));
-    throw Raised(path, {failure.code, failure.sys_errno, failure.rank, std::move(text)});
+    throw Raised(path, {failure.code, failure.sys_errno, failure.rank, std::move(text)}, failure.text);
 }
 
 target::OpenMode OpenFile::access() const
@@ -28,13 +33,76 @@ target::OpenMode OpenFile::access() const
 
 void OpenFile::expect(target::FileIdentity const& identity)
 {
-    lazy_target.expect({place, access(), identity, first.host, settings.options.devnull.value_or(false)});
+    target::LazyFile::Expected expected{place, access(), identity, first.host,
+                                        settings.options.devnull.value_or(false)};
+    bool const by_peers = set && set->has_tier() && has_independent_accesses && session->several_nodes();
+    if (by_peers && !set->peers) set->peers = std::make_shared<subfile::Peers>();
+    if (set)
+        expected.made_of = [directory = set_directory(), id = set->stub.identity, how = access(),
+                            on_tier = set->on_tier, peers = set->peers](std::unique_ptr<target::Target> stub) {
+            return std::make_unique<subfile::SetTarget>(std::move(stub), directory, id, how, on_tier, peers);
+        };
+    lazy_target.expect(std::move(expected));
+}
+
+core::Status OpenFile::make_ready()
+{
+    if (session->team().rank() != 0 || ready_) return {};
+    auto status = mode == Mode::create ? make_empty() : core::Status();
+    if (status && set && set->made_now) status = make_set();
+    ready_ = status.has_value();  // otherwise whoever opens the file without a log tries again
+    return status;
+}
+
+void OpenFile::unmake()
+{
+    struct stat found = {};
+    bool const is_empty = std::exchange(made_file, false) && ::stat(place.c_str(), &found) == 0 && found.st_size == 0;
+    if (is_empty) (void)::unlink(place.c_str());
 }
 
 core::Status OpenFile::make_empty()
 {
-    if (mode != Mode::create || session->team().rank() != 0 || std::exchange(emptied_, true)) return {};
-    return target::make_empty(target::descriptor(*lazy_target.if_open()));
+    auto const fd = lazy_target.if_open()->descriptor();
+    auto const before = subfile::read_stub(fd);
+    if (!before || !*before) return target::make_empty(fd);
+    // It was a set, which nobody may be writing to.
+    auto const directory = subfile::beside(place, (*before)->directory);
+    if (auto const opened = subfile::open_directory(directory); opened && subfile::is_live(opened->get()))
+        return core::fail(Errc::invalid_state, "another job is writing its subfiles: wait until it ends");
+    if (auto status = target::make_empty(fd); !status) return status;
+    return subfile::remove_set_of(directory, (*before)->identity, first.identity.inode);
+}
+
+core::Status OpenFile::make_set()
+{
+    auto const fd = lazy_target.if_open()->descriptor();
+    auto lock = subfile::make_set(set_directory(), set->stub.identity, writer_facts(), fd);
+    if (!lock) return tl::unexpected(lock.error());
+    auto const size = core::size_of(fd, "the file");
+    auto status = size ? core::Status() : tl::unexpected(size.error());
+    if (size && *size > 0)
+        status = core::fail(Errc::invalid_state, "another job has just written to it: open it again");
+    if (status) {
+        status = subfile::write_stub(fd, set->stub);
+        if (!status) (void)target::make_empty(fd);  // as a file of which the opening failed
+    }
+    if (!status) {
+        (void)subfile::remove_set(set_directory());
+        return status;
+    }
+    set->lock = std::move(*lock);
+    subfile::link_stub(place, set_directory());
+    return {};
+}
+
+subfile::WriterFacts OpenFile::writer_facts() const
+{
+    auto const& team = session->team();
+    auto const groups = groups_of(set->layout, team, *around);
+    auto const subfiles = (groups ? groups->count : 1) + (set->has_tier() ? 1 : 0);  // one of them for all ranks
+    return {static_cast<std::uint32_t>(team.size()), static_cast<std::uint32_t>(team.nodes().size()),
+            static_cast<std::uint32_t>(subfiles), set->layout, place.substr(place.rfind('/') + 1)};
 }
 
 core::Result<plan::Plan> OpenFile::plan(pattern::Variables const& variables) const
@@ -86,6 +154,7 @@ void OpenFile::require_open(char const* call) const
 
 void OpenFile::watch(char const* call) const
 {
+    if (within_set) return;  // the waits belong to the call on the whole file
     session->watch(settings.options.timeout.value_or(settings::default_timeout), call, path);
 }
 

@@ -4,14 +4,18 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "core/host.hpp"
+#include "file/find_set.hpp"
 #include "file/identify.hpp"
+#include "file/on_tier.hpp"
 #include "machine/stripes.hpp"
 #include "report/report.hpp"
 #include "report/report_file.hpp"
 #include "settings/row.hpp"
 #include "stage/find_logs.hpp"
+#include "stage/log_files.hpp"
 
 namespace tapioca::file {
 
@@ -82,8 +86,7 @@ core::Status check_arguments(OpenFile const& file)
     return core::fail(Errc::invalid_argument, fmt::format("{} is not a mode", static_cast<int>(file.mode)));
 }
 
-/// On rank 0: opens the file and finds out about its file system.
-core::Status open_first(OpenFile& file)
+core::Status open_and_look(OpenFile& file)
 {
     if (auto status = check_arguments(file); !status) return status;
     while (!file.recovering && stage::has_marker(file.place) && !stage::clear_flushed(file.place)) {
@@ -96,24 +99,36 @@ core::Status open_first(OpenFile& file)
     bool const wants_stripes = options.striping_unit || options.striping_factor;
     std::string note;
     if (wants_stripes && file.mode == Mode::create) note = machine::create_striped(file.place, wanted);
+    bool const is_there = file.mode != Mode::create || ::access(file.place.c_str(), F_OK) == 0;
     auto opened = target::open_file(file.place, file.mode == Mode::create ? target::OpenMode::create : file.access());
     if (!opened) return tl::unexpected(opened.error());
-    auto const fd = target::descriptor(**opened);
+    file.made_file = !is_there;
+    auto const fd = (*opened)->descriptor();
     auto storage = machine::storage_of(fd);
     if (!storage) return tl::unexpected(storage.error());
     auto const identity = target::identity_of(fd);
     if (!identity) return tl::unexpected(identity.error());
+    file.first.identity = *identity;
+    if (auto status = find_set(file, fd); !status) return status;
     file.storage = *storage;
     if (wants_stripes && file.storage.stripe_bytes == 0 && machine::has_stripes(file.storage.name))
         machine::enter(file.storage, wanted);  // it does not report its stripes: take the user's
     if (!note.empty()) file.storage.note = "striping_unit and striping_factor: " + note;
-    file.first.identity = *identity;
     file.expect(*identity);
     file.lazy_target.keep(std::move(*opened));
     return {};
 }
 
-/// What rank 0 found. Texts follow: the storage's note, the path, the place, and the settings or a failure.
+/// On rank 0: opens the file and finds out about its file system.
+core::Status open_first(OpenFile& file)
+{
+    auto status = open_and_look(file);
+    if (!status) file.unmake();
+    return status;
+}
+
+/// What rank 0 found. Texts follow: the storage's note, the path, the place, the set's directory, layout and tier, the
+/// tier of a replaced set, and the settings or a failure.
 struct Rank0Finding {
     std::int64_t block_bytes;
     std::int64_t stripe_bytes;
@@ -124,6 +139,17 @@ struct Rank0Finding {
     std::int32_t place_bytes;
     std::int32_t remote;
     std::int32_t failed;
+    std::int32_t directory_bytes;  ///< of the set's directory; 0: the file is no set
+    std::int32_t layout_bytes;
+    std::int32_t tier_bytes;
+    std::int32_t replaced_bytes;
+    std::uint64_t generation;  ///< of the set, as the next two
+    std::uint64_t epoch;
+    std::uint32_t first_subfile;
+    std::int32_t adds;
+    std::int32_t made_now;
+    subfile::SetId set;
+    subfile::SetId replaced;
     Mode mode;
     char storage[16];
     char host[64];
@@ -141,12 +167,29 @@ std::string pack(OpenFile const& file, core::Status const& status)
     found.path_bytes = static_cast<std::int32_t>(file.path.size());
     found.place_bytes = static_cast<std::int32_t>(file.place.size());
     found.remote = storage.remote;
+    if (auto const& set = file.set) {
+        found.directory_bytes = static_cast<std::int32_t>(set->stub.directory.size());
+        found.layout_bytes = static_cast<std::int32_t>(set->layout.size());
+        found.tier_bytes = static_cast<std::int32_t>(set->stub.tier.size());
+        found.generation = set->generation;
+        found.epoch = set->epoch;
+        found.first_subfile = set->first_subfile;
+        found.adds = set->adds;
+        found.made_now = set->made_now;
+        found.set = set->stub.identity;
+    }
+    if (auto const& replaced = file.replaced) {
+        found.replaced_bytes = static_cast<std::int32_t>(replaced->tier.size());
+        found.replaced = replaced->identity;
+    }
     found.failed = !status;
     found.mode = file.mode;
     storage.name.copy(found.storage, sizeof found.storage - 1);
     core::host_name().copy(found.host, sizeof found.host - 1);
     std::string message(reinterpret_cast<char const*>(&found), sizeof found);
     message += storage.note + file.path + file.place;
+    if (file.set) message += file.set->stub.directory + file.set->layout + file.set->stub.tier;
+    if (file.replaced) message += file.replaced->tier;
     if (status) return message + settings::pack(file.settings);
     auto const failure = core::pack(status.error());
     return message.append(reinterpret_cast<char const*>(failure.data()), failure.size());
@@ -165,6 +208,20 @@ core::Status unpack(OpenFile& file, std::string const& message)
     auto note = take(found.note_bytes);
     file.path = take(found.path_bytes);  // so that messages are the same on all ranks
     file.first = {take(found.place_bytes), found.host, found.mode, found.identity};
+    auto directory = take(found.directory_bytes);
+    auto layout = take(found.layout_bytes);
+    auto tier = take(found.tier_bytes);
+    if (auto replaced = take(found.replaced_bytes); !replaced.empty())
+        file.replaced = subfile::Stub{found.replaced, {}, std::move(replaced)};
+    if (!directory.empty() && !file.set)  // rank 0 has it
+        file.set.emplace(OpenFile::Set{{found.set, std::move(directory), std::move(tier)},
+                                       found.made_now != 0,
+                                       found.adds != 0,
+                                       found.generation,
+                                       found.epoch,
+                                       found.first_subfile,
+                                       std::move(layout),
+                                       {}});
     if (found.failed) {
         auto failure = core::unpack(std::as_bytes(std::span(rest)));
         failure.rank = 0;
@@ -232,7 +289,10 @@ bool open_on(OpenFile& file, Opening const& opening)
     if (team.rank() == 0) {
         status = settle(file, std::move(settings));
         if (file.recovering) set_aside(file.settings.options);
-        if (status && known()) status = open_first(file);
+        if (status && known()) {
+            file.around = known();
+            status = open_first(file);
+        }
     }
     if (!tell()) return false;
     file.around = known();
@@ -242,6 +302,7 @@ bool open_on(OpenFile& file, Opening const& opening)
         auto found = file.session->discovery().look_around(wish_of(file.settings));
         if (!found) file.raise("open", found.error());
         file.around = *found;
+        file.set.reset();
         if (team.rank() == 0) status = open_first(file);
         if (!tell()) return false;
     }
@@ -249,7 +310,13 @@ bool open_on(OpenFile& file, Opening const& opening)
     file.open = true;
     file.watch("open");
 
+    auto const placed = place_set(file);
     require_same_file(file);
+    if (file.set && file.set->has_tier()) {
+        auto const agreed = file.session->agreement().agree(placed);
+        if (!agreed) file.unmake();
+        file.raise_if("open", agreed);
+    }
     file.require_same("open", "the list of options given in code",
                       fmt::format("[{}]", fmt::join(settings::describe({options, {}}), ", ")));
     return true;
@@ -270,12 +337,21 @@ void complete(OpenFile& file)
 {
     auto& session = *file.session;
     bool const had_bytes = file.mode == Mode::create && file.first.identity.bytes > 0;
-    if (had_bytes || !session.several_nodes())  // all ranks have the file open, or none has
-        file.raise_if("open", session.agreement().agree(file.make_empty()));
+    bool const on_tier = file.set && file.set->has_tier();
+    if (on_tier && (file.set->made_now || file.set->adds)) make_places(file);
+    if (had_bytes || !session.several_nodes() || file.set)  // all ranks have the file open, or none has
+        if (auto const ready = session.agreement().agree(file.make_ready()); !ready) {
+            unmake_places(file);
+            file.raise("open", ready.error());
+        }
+    remove_replaced(file);
+    if (on_tier && !file.set->made_now) {
+        remove_begun(file);
+        find_subfiles(file);
+    }
+    if (on_tier) begin_service(file);
     // A host that opened the file before may have cached its old content.
-    auto& lazy = file.lazy_target;
-    if (had_bytes && session.team().rank() != 0 && lazy.if_open())
-        if (auto again = lazy.open_again()) lazy.keep(std::move(*again));
+    if (had_bytes && session.team().rank() != 0) file.lazy_target.renew();
     session.opened();
 }
 

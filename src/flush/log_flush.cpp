@@ -39,6 +39,11 @@ core::Status LogFlush::all()
 
 core::Status LogFlush::run(stage::Batch const& batch)
 {
+    if (file_.write_chunks) {
+        auto const status = file_.write_chunks(batch.variables, batch.data);
+        if (status && progress_) progress_(batch.bytes);
+        return status;
+    }
     auto& session = *file_.session;
     auto plan = [&]() -> core::Result<plan::Plan> {
         report::Planning planning(account_, session.team());

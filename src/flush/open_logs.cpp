@@ -150,11 +150,11 @@ core::Result<core::Descriptor> make_marker(file::OpenFile& file, Common const& c
     bool const empties = file.mode == Mode::create && file.first.identity.bytes > 0;
     if (empties && ::geteuid() == ::getuid() && ::access(beside.c_str(), W_OK | X_OK) != 0)
         return core::fail_errno(errno, "making a marker in " + beside);
-    if (auto const emptied = file.make_empty(); !emptied) return tl::unexpected(emptied.error());
+    if (auto const emptied = file.make_ready(); !emptied) return tl::unexpected(emptied.error());
     bool const lasting = sync_of(file) != StageSync::sync;
     // The logs belong to the file as it is after it may have been emptied, and not to its earlier content.
     if (auto status = lasting ? file.target()->sync() : core::Status(); !status) return tl::unexpected(status.error());
-    auto const facts = stage::facts_of(target::descriptor(*file.target()));
+    auto const facts = stage::facts_of(file.target()->descriptor());
     if (!facts) return tl::unexpected(facts.error());
     marker.noted = {0, 1, stage::Noted::State::left, *facts};
     return stage::create_marker(marker, lasting);
@@ -174,7 +174,7 @@ core::Result<std::pair<Common, std::string>> decide(file::OpenFile& file, FoundT
     std::string told;
     if (file.session->team().rank() == 0) {
         struct stat found = {};
-        ::fstat(target::descriptor(*file.target()), &found);
+        ::fstat(file.target()->descriptor(), &found);
         Common const common{stage::new_identity(),
                             tier ? mapping_of(file, (*tier)->directory()) : StageMapping::process, found.st_dev,
                             found.st_ino};

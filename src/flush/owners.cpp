@@ -17,17 +17,13 @@ std::vector<std::vector<Interval>> deal(comm::Team const& team, std::vector<stag
                                         engine::FileSection const& section)
 {
     std::vector<std::vector<Interval>> slices(static_cast<std::size_t>(team.size()), {{team.rank(), 0, 0}});
-    auto const width = engine::slice_of(team, section);
     for (auto const& claim : claims)
-        for (auto begin = claim.begin; begin < claim.end;) {
-            auto const slice = (begin - section.begin) / width;
-            auto const limit = section.begin + slice * width;
-            auto const end = section.end - limit < width ? claim.end : std::min(claim.end, limit + width);
-            auto& list = slices[static_cast<std::size_t>(slice)];
-            list.push_back({begin, end, static_cast<std::int64_t>(claim.epoch)});
-            ++list.front().end;
-            begin = end;
-        }
+        engine::each_slice(team, section, claim.begin, claim.end,
+                           [&](std::size_t slice, std::int64_t begin, std::int64_t end) {
+                               auto& list = slices[slice];
+                               list.push_back({begin, end, static_cast<std::int64_t>(claim.epoch)});
+                               ++list.front().end;
+                           });
     return slices;
 }
 

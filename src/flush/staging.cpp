@@ -78,15 +78,17 @@ core::Status Staging::commit(bool durable)
     bool const lasting = durable || stage_.stage_sync() != StageSync::sync;
     bool const syncs = lasting || !file_.storage.coherent;  // otherwise the file would change after its state was noted
     core::Status status;
-    if (syncs && team.node_rank() == 0) {
+    if (syncs && file_.sync_chunks) status = file_.sync_chunks();
+    if (status && syncs && (team.node_rank() == 0 || file_.set)) {  // a rank has opened some of a set's files
         auto* const target = file_.target();
         status = target ? target->sync() : file_.target_status();
     }
+    if (status && syncs && file_.set && background_drainer_) status = background_drainer_->sync();
     if (syncs) status = session.agreement().agree(status);
     if (status && team.rank() == 0) {
         auto* const target = file_.target();
         auto const facts =
-            target ? stage::facts_of(target::descriptor(*target)) : tl::unexpected(file_.target_status().error());
+            target ? stage::facts_of(target->descriptor()) : tl::unexpected(file_.target_status().error());
         if (!facts) status = tl::unexpected(facts.error());
         // The first note was written when the marker was made.
         stage::Noted noted{stage_.epoch(), flushes_ + 2, stage::Noted::State::left, {}};
@@ -166,6 +168,7 @@ core::Status Staging::flush(bool durable, bool closing)
 {
     core::Stopwatch const watch(flushing_);
     auto& session = *file_.session;
+    reads_since_flush_ = 0;
     if (shared() || draining_) (void)session.agreement().agree({});  // nobody appends to the log while others read it
     auto const content = stage_.content();
     std::array<std::int64_t, 2> all = {content ? 0 : -1, stage_.empty() ? 0 : -1};
@@ -196,21 +199,6 @@ core::Status Staging::flush(bool durable, bool closing)
                  : "; the staged data is lost when the program ends: somebody has removed a log, or moved it away";
     }
     return status;
-}
-
-core::Status Staging::flush_before_read(std::int64_t begin, std::int64_t end)
-{
-    std::int64_t size = 0;
-    if (auto* const target = file_.session->team().rank() == 0 ? file_.target() : nullptr)
-        size = static_cast<std::int64_t>(target->size().value_or(0));
-    std::array<std::int64_t, 5> values = {begin, -end, stage_.begin(), -stage_.end(), -size};
-    if (auto status = file_.session->agreement().least(values); !status) return status;
-    auto const reading_end = -values[1];
-    auto const staged_end = -values[3];
-    // Also flush if the log makes the file longer, so that the read does not end too early.
-    bool const longer = staged_end > -values[4] && reading_end > -values[4];
-    bool const touches = values[0] < staged_end && (values[2] < reading_end || longer);
-    return touches ? flush(false) : core::Status();
 }
 
 std::int64_t Staging::end()
@@ -249,7 +237,8 @@ std::string Staging::figures()
 {
     auto const& totals = stage_.totals;
     auto const& team = file_.session->team();
-    auto const sums = team.sum({totals.requests, totals.bytes, totals.through, totals.overflow, drained_bytes_});
+    auto const sums =
+        team.sum({totals.requests, totals.bytes, totals.through, totals.overflow, drained_bytes_, fetched_.bytes});
     auto const micros = [](double seconds) { return -static_cast<std::int64_t>(seconds * 1e6); };
     std::array<std::int64_t, 3> times = {micros(creating_), micros(totals.seconds), micros(flushing_)};
     (void)file_.session->agreement().least(times);
@@ -263,6 +252,8 @@ std::string Staging::figures()
                                   {"requests_logged_beside_the_file", sums[3]},
                                   {"drained_in_the_background_bytes", sums[4]},
                                   {"flushes", flushes_},
+                                  {"reads_without_flush", reads_without_flush_},
+                                  {"read_from_other_nodes_bytes", sums[5]},
                                   // of the slowest rank
                                   {"creating_seconds", seconds(0)},
                                   {"logging_seconds", seconds(1)},

@@ -1,11 +1,16 @@
 // Staging: the log of an open file, as all its ranks see it. Opening, flushing and closing are collective.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/descriptor.hpp"
+#include "engine/slices.hpp"
 #include "file/open_file.hpp"
+#include "flush/logged_read.hpp"
 #include "report/account.hpp"
 #include "stage/background_drainer.hpp"
 #include "stage/marker.hpp"
@@ -43,9 +48,16 @@ public:
     /// Writes the contents of all logs to the file. Collective; the same Status on every rank. If it fails, the logs
     /// stay as they are. `durable`: on the target's devices.
     core::Status flush(bool durable);
-    /// Flushes if some rank's log may have bytes that some rank is about to read; [begin, end) is this rank's range.
-    /// Collective.
-    core::Status flush_before_read(std::int64_t begin, std::int64_t end);
+    /// Returns what this rank wants to read, or nothing if it can only read from the file.
+    using Wanted = std::function<std::optional<std::vector<WantedPiece>>()>;
+    /// To be called before a collective read; [begin, end) is this rank's range. Where its bytes are, the same on all
+    /// ranks. If the logs have some of them, but they cannot be read from there, flushes first. `mixed`: whether some
+    /// may come from logs and others from the file. Collective.
+    core::Result<ReadFrom> prepare_read(std::int64_t begin, std::int64_t end, bool mixed, Wanted const& wanted);
+    /// Reads the bytes that are in the logs; those that are in the file must have been read before. `local`: this
+    /// rank's failure until now. Collective; the same Status on every rank. @pre prepare_read() said that there are
+    /// some, and nothing was logged since
+    core::Status read_logs(core::Status const& local);
     /// The end of the furthest byte in any rank's log. Collective.
     [[nodiscard]] std::int64_t end();
     /// Flushes and, if this succeeds, removes logs and marker. Collective.
@@ -61,6 +73,13 @@ private:
     [[nodiscard]] bool shared() const { return stage_.writer().head().mapping == StageMapping::node; }
     core::Status flush(bool durable, bool closing);
     core::Status commit(bool durable);
+    /// What all ranks know before a read.
+    struct BeforeRead {
+        engine::FileSection range = {};  ///< of all ranks
+        bool touches = false;            ///< some rank's log may have some of the bytes
+        bool longer = false;             ///< the logs make the file longer, and some rank reads there
+    };
+    core::Result<BeforeRead> look_before_read(std::int64_t begin, std::int64_t end);
     core::Status empty();
     core::Status drain(stage::LogContent& content);
     [[nodiscard]] std::vector<stage::LogPlace> logs_of_node() const;
@@ -88,6 +107,10 @@ private:
     std::shared_ptr<stage::LogContent> flushed_;  ///< the contents of the logs at the end
     std::int64_t reach_ = 0;                      ///< the greatest size that the file can have
     std::uint64_t flushes_ = 0;
+    std::optional<LoggedRead> logged_read_;  ///< between prepare_read() and read_logs()
+    int reads_since_flush_ = 0;              ///< collective reads that looked into the logs
+    std::uint64_t reads_without_flush_ = 0;
+    engine::FetchCounts fetched_;
     std::uint64_t drained_bytes_ = 0;  ///< by the background drainer
     double creating_ = 0;
     double flushing_ = 0;

@@ -72,7 +72,7 @@ core::Status Staging::check_reach(stage::Stage::Write const& write)
     if (end <= reach_) return {};
     auto* const target = file_.target();
     if (!target) return file_.target_status();
-    reach_ = std::min(target::longest_file(target::descriptor(*target)), stage::longest_file);
+    reach_ = std::min(target::longest_file(target->descriptor()), stage::longest_file);
     return end <= reach_ ? core::Status() : core::fail_errno(EFBIG, fmt::format("a write that ends at byte {}", end));
 }
 

@@ -36,6 +36,12 @@ constexpr bool is_blocking_collective(Call call)
     return call == Call::read_at_all || call == Call::write_at_all || call == Call::read_all || call == Call::write_all;
 }
 
+constexpr bool is_ordered(Call call)
+{
+    return call == Call::read_ordered || call == Call::write_ordered || call == Call::read_ordered_begin ||
+           call == Call::write_ordered_begin;
+}
+
 /// How a rank's calls on one file were served or passed on. Counts are this rank's. Any thread.
 class Calls {
 public:

@@ -23,12 +23,12 @@ struct Envelope {
 #if MPI_VERSION >= 4
 // The functions with large counts, which MPI libraries with MPICH's ABI may lack.
 template <class Function>
-Function find(char const* name)
+Function find_function(char const* name)
 {
     return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
 }
-auto const get_envelope_c = find<decltype(&PMPI_Type_get_envelope_c)>("PMPI_Type_get_envelope_c");
-auto const get_contents_c = find<decltype(&PMPI_Type_get_contents_c)>("PMPI_Type_get_contents_c");
+auto const get_envelope_c = find_function<decltype(&PMPI_Type_get_envelope_c)>("PMPI_Type_get_envelope_c");
+auto const get_contents_c = find_function<decltype(&PMPI_Type_get_contents_c)>("PMPI_Type_get_contents_c");
 #endif
 
 int ask(MPI_Datatype type, Envelope& e)

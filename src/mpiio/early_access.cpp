@@ -19,10 +19,12 @@ bool EarlyAccess::expected(Channel const& channel, declared::FileState const& fi
     auto const& place = place_[index(direction)];
     if (!place || *place >= channel.known.size() || in_vain_ >= most_in_vain) return false;
     if (file.staging || file.check() || !part.obstacle.empty()) return false;
+    if (file.subfiles && direction == Direction::write) return false;  // all ranks of a group write a chunk together
     if (part.bytes > 0 && part.end - part.access.origin != part.bytes) return false;
     auto const& plan = channel.known[*place];
     if (plan.conditions != conditions || plan.shape != part.access.shape || &plan.step->file() != &file) return false;
-    return plan.step->choice().is_direct(op_of(direction));
+    return plan.step->choice().is_direct(op_of(direction)) ||
+           (direction == Direction::read && plan.step->went_straight());
 }
 
 bool EarlyAccess::go(Channel const& channel, declared::FileState& file, std::string const& conditions,

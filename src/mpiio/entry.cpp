@@ -30,15 +30,12 @@ INTERPOSE(File_set_atomicity, (MPI_File file, int atomic), (file, atomic), set_a
 INTERPOSE(File_get_size, (MPI_File file, MPI_Offset* size), (file, size), get_size(file, size))
 INTERPOSE(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), seek(file, offset, whence))
 
-// Collective calls that are not data accesses.
-#define AFTER_FLUSH(NAME, DURABLE, PARAMETERS, ARGUMENTS) \
-    INTERPOSE(File_##NAME, PARAMETERS, ARGUMENTS,         \
-              after_flush(file, DURABLE, [&] { return mpi_functions().mpi.File_##NAME ARGUMENTS; }))
-
-AFTER_FLUSH(sync, true, (MPI_File file), (file))
-AFTER_FLUSH(set_size, false, (MPI_File file, MPI_Offset size), (file, size))
-AFTER_FLUSH(preallocate, false, (MPI_File file, MPI_Offset size), (file, size))
-AFTER_FLUSH(seek_shared, false, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence))
+INTERPOSE(File_sync, (MPI_File file), (file), sync(file))
+INTERPOSE(File_set_size, (MPI_File file, MPI_Offset size), (file, size), set_size(file, size))
+INTERPOSE(File_preallocate, (MPI_File file, MPI_Offset size), (file, size), preallocate(file, size))
+INTERPOSE(File_seek_shared, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence),
+          seek_shared(file, offset, whence))
+INTERPOSE(File_delete, (char const* name, MPI_Info info), (name, info), delete_file(name, info))
 
 // Collective accesses at an explicit offset and at the individual pointer. COUNT is the type of a count, LARGE the
 // suffix of the names with large counts.
@@ -99,10 +96,12 @@ COLLECTIVE_END(write, const, ordered)
                   [&](AccessOutcome const& outcome) { return REPLY(file, outcome, RESULT); },                        \
                   [&] { return mpi_functions().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
-#define AT_SHARED_POINTER(WAY, NAME, HOW, CONST, COUNT, LARGE, TYPE, RESULT)                                         \
+#define AT_SHARED_POINTER(WAY, NAME, REPLY, CONST, COUNT, LARGE, TYPE, RESULT)                                       \
     INTERPOSE(File_##NAME##LARGE, (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, TYPE* RESULT), \
               (file, buffer, count, type, RESULT),                                                                   \
-              HOW(file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
+              shared(                                                                                                \
+                  file, {Call::NAME, Direction::WAY, {}, writable(buffer), count, type},                             \
+                  [&](AccessOutcome const& outcome) { return REPLY(file, outcome, RESULT); },                        \
                   [&] { return mpi_functions().mpi.File_##NAME##LARGE(file, buffer, count, type, RESULT); }))
 
 #define PASS_ON_BOTH(WAY, CONST, COUNT, LARGE)                                                                        \
@@ -125,8 +124,8 @@ COLLECTIVE_END(write, const, ordered)
                   file, {Call::i##WAY##_all, Direction::WAY, {}, writable(buffer), count, type}, request,             \
                   [&] { return mpi_functions().mpi.File_i##WAY##_all##LARGE(file, buffer, count, type, request); },   \
                   [&] { return mpi_functions().mpi.File_i##WAY##LARGE(file, buffer, count, type, request); }))        \
-    AT_SHARED_POINTER(WAY, WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Status, status)                             \
-    AT_SHARED_POINTER(WAY, i##WAY##_shared, shared, CONST, COUNT, LARGE, MPI_Request, request)                        \
+    AT_SHARED_POINTER(WAY, WAY##_shared, answer, CONST, COUNT, LARGE, MPI_Status, status)                             \
+    AT_SHARED_POINTER(WAY, i##WAY##_shared, answer_later, CONST, COUNT, LARGE, MPI_Request, request)                  \
     INTERPOSE(File_##WAY##_ordered##LARGE,                                                                            \
               (MPI_File file, void CONST* buffer, COUNT count, MPI_Datatype type, MPI_Status* status),                \
               (file, buffer, count, type, status),                                                                    \

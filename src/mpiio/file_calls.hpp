@@ -15,5 +15,10 @@ int get_info(MPI_File file, MPI_Info* info);
 int set_atomicity(MPI_File file, int atomic);
 int get_size(MPI_File file, MPI_Offset* size);
 int seek(MPI_File file, MPI_Offset offset, int whence);
+int seek_shared(MPI_File file, MPI_Offset offset, int whence);
+int sync(MPI_File file);
+int set_size(MPI_File file, MPI_Offset size);
+int preallocate(MPI_File file, MPI_Offset size);
+int delete_file(char const* name, MPI_Info info);
 
 }  // namespace tapioca::mpiio

@@ -1,8 +1,11 @@
 #include "mpiio/handle.hpp"
 
+#include <array>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "comm/team.hpp"
 #include "core/units.hpp"
@@ -15,6 +18,7 @@
 #include "mpiio/open_for_engine.hpp"
 #include "report/report_file.hpp"
 #include "stage/find_logs.hpp"
+#include "stage/marker.hpp"
 
 namespace tapioca::mpiio {
 
@@ -57,7 +61,103 @@ void Handle::watch(char const* call)
         comm::watch({seconds.value_or(settings::default_timeout), opened().rank, opened().ranks, call, &opened().path});
 }
 
-void Handle::start()
+/// Whether the settings ask for subfiles or a target, and the file is new. Local. What one rank alone has open stays
+/// one file.
+bool Handle::wants_set() const
+{
+    auto const settings = hints_.settings();
+    if (!settings) return false;
+    auto const& options = settings->options;
+    bool const wished = options.target || options.subfile.value_or("off") != "off";
+    bool const is_new = (opened().amode & MPI_MODE_CREATE) != 0 && !opened().read_only() && opened().bytes == 0;
+    return wished && is_new && !opened().alone() && refusal_.empty();
+}
+
+/// If the file is a set of subfiles, or becomes one now: opens it for the engine, and everything on it is served from
+/// now on. Returns an MPI error class if that is not possible. Collective over `comm`: rank 0 says what the file is,
+/// since ranks that found different things would wait for each other.
+int Handle::open_set(MPI_Comm comm)
+{
+    auto const had_set = [&](std::string const& path) {
+        auto const directory = subfile::beside(path, subfile::directory_name(path));
+        if (::access(directory.c_str(), F_OK) != 0) return false;  // most files are not opened once more
+        core::Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        return file && !subfile::check_remains(path, file.get(), static_cast<std::uint64_t>(opened().bytes));
+    };
+    enum : int { plain, set_now, set_wanted };
+    auto const stub = opened().bytes == static_cast<std::int64_t>(subfile::stub_bytes)
+                          ? subfile::find_stub(opened().path)
+                          : std::optional<subfile::Stub>();
+    // Perhaps one with a damaged stub, which all ranks find out below.
+    bool const found_set = !stub || *stub || (opened().first() && opened().bytes > 0 && had_set(opened().path));
+    Within const within;
+    int kind = found_set ? set_now : wants_set() ? set_wanted : plain;
+    if (!opened().alone()) kind = static_cast<int>(comm::tell(comm, kind));
+    if (kind == plain) return MPI_SUCCESS;
+    bool const is_set = kind == set_now;
+    if (!opened().alone()) (void)hand_over(Direction::read);            // so that its ranks find what they have staged
+    if ((!agree_to_serve() || in_use_) && !is_set) return MPI_SUCCESS;  // other handles know only one file
+    program_.off.clear();                                               // nobody else has the data
+    if (opened().amode & MPI_MODE_SEQUENTIAL) {
+        if (opened().first())
+            tell(fmt::format("tapioca: {}: consists of subfiles: MPI_MODE_SEQUENTIAL is not supported", opened().path));
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    }
+    // Rank 0's view of it counts.
+    bool const has_log = beside_ || (opened().first() && stage::is_staged_now(opened().path));
+    try {
+        auto const file = open_file(
+            opened(), hints_, *program_.channel,
+            {.staged = !beside_ && may_stage(opened(), wished_), .past_marker = has_log, .may_become_set = !is_set});
+        steps_.open(file);
+        if (file->set) program_.set = std::make_unique<SetAccess>(program_, file);
+    } catch (Error const& error) {
+        if (opened().first()) tell(error.what());
+        return class_of(error);
+    }
+    if (!set()) {  // rank 0's hints, which count, do not ask for it
+        close_engine();
+        return std::exchange(late_, MPI_SUCCESS);
+    }
+    nonblocking_.reset();
+    await_finalize();
+    return ready_set();
+}
+
+/// Prepares the log and the file pointers of a set. Collective.
+int Handle::ready_set()
+{
+    if (steps_.file().staging) {
+        staged_.open();
+        if (!staged_.identify()) return MPI_ERR_NO_SUCH_FILE;
+    }
+    auto* const target = steps_.file().target();  // opened here, before several threads use it
+    auto const size = target ? target->size() : tl::unexpected(steps_.file().target_status().error());
+    auto const status = size ? core::Status() : tl::unexpected(size.error());
+    if (auto const agreed = steps_.file().session->agreement().agree(status); !agreed) {
+        if (opened().first()) tell(fmt::format("tapioca: open: {}: {}", opened().path, agreed.error().text));
+        return class_of(agreed.error());
+    }
+    if ((opened().amode & MPI_MODE_APPEND) == 0) return MPI_SUCCESS;
+    auto const end = static_cast<MPI_Offset>(*size);
+    PMPI_File_seek(opened().handle, end, MPI_SEEK_SET);
+    PMPI_File_seek_shared(opened().handle, end, MPI_SEEK_SET);
+    return MPI_SUCCESS;
+}
+
+int Handle::start(MPI_Comm comm)
+{
+    auto const error = open_set(comm);
+    if (error == MPI_SUCCESS && !set()) start_stage();
+    if (error == MPI_SUCCESS) return error;
+    Within const within;
+    program_.set.reset();
+    close_engine();
+    return error;
+}
+
+/// Opens the file for the engine if the environment asks for a stage. Collective.
+void Handle::start_stage()
 {
     bool const ours = opened().which && !logs_of(*opened().which, &opened()).empty();
     if (opened().first() && !opened().read_only() && !ours && stage::has_marker(opened().path) &&
@@ -80,15 +180,18 @@ bool Handle::agree_to_serve(bool worth)
 {
     auto& first = program_.channel->first;
     if (agreed_ && (first.over() || !program_.off.empty())) return program_.off.empty();
-    enum : unsigned { refused = 1, staged = 2, wished = 4 };
+    enum : unsigned { refused = 1, staged = 2, wished = 4, in_use = 8 };
     unsigned all = 0;
     if (!refusal_.empty()) all |= refused;
     if (hints_.has("tapioca_stage")) all |= wished;
     if (has_log_beside()) all |= staged;
+    if (wants_set() && has_other_handles(opened())) all |= in_use;
     channels_->connect(*program_.channel);
     all = first.unite(program_.channel->comm.get(), all, worth || (all & wished) != 0);
     if (std::exchange(agreed_, true)) return program_.off.empty();
     wished_ = (all & wished) != 0;
+    beside_ = (all & staged) != 0;
+    in_use_ = (all & in_use) != 0;
     if (all & refused)
         program_.off = refusal_.empty() ? "another rank's wish" : refusal_;
     else if (all & staged)
@@ -112,7 +215,7 @@ bool Handle::is_worth_it(DataAccess const& request)
 void Handle::open_engine()
 {
     try {
-        steps_.open(open_file(opened(), hints_, *program_.channel, may_stage(opened(), wished_)));
+        steps_.open(open_file(opened(), hints_, *program_.channel, {.staged = may_stage(opened(), wished_)}));
     } catch (Error const& error) {
         if (error.code() == Errc::setting) tell_left_alone(error.what());
         if (error.code() == Errc::invalid_state) go_past_marker(opened(), error.what());
@@ -133,7 +236,10 @@ void Handle::close_engine()
 {
     if (!steps_.is_open()) return;
     add_calls(steps_.file(), calls());
+    // A set that could not be completed needs advice, and an error class gives none. What is staged tells by itself.
+    bool const tells = steps_.file().set && !has_log() && opened().first();
     auto const error = has_log() ? staged_.close() : steps_.close();
+    if (error && tells) tell(error->what());
     if (error && late_ == MPI_SUCCESS) late_ = class_of(*error);
 }
 
@@ -149,6 +255,7 @@ AccessOutcome Handle::serve(DataAccess const& request)
 {
     Within const within;
     finish_pending();
+    if (set() && has_log() && is_ordered(request.call)) return {.late = flush(false)};  // others expect it in the file
     int late = MPI_SUCCESS;  // an error of this rank alone, from before it joined the others
     while (true) {
         watch(name(request.call).data());
@@ -165,7 +272,10 @@ AccessOutcome Handle::serve(DataAccess const& request)
             calls().passed(request.call, "little data so far: the engine is not set up for it");
             break;
         case Attempt::Next::reopen: close_engine(); continue;
-        case Attempt::Next::give_up: give_up(why); calls().passed(request.call, why);
+        case Attempt::Next::give_up:
+            if (set()) break;
+            give_up(why);
+            calls().passed(request.call, why);
         }
         if (outcome.served && outcome.error == MPI_SUCCESS) outcome.error = late;
         outcome.late = outcome.served ? MPI_SUCCESS : late;
@@ -198,6 +308,13 @@ void Handle::abandon_pending()
     if (nonblocking_) nonblocking_->abandon();
 }
 
+void Handle::tell_unclosed()
+{
+    if (has_log()) return staged_.tell_unclosed();
+    auto const left = set() && steps_.is_open() ? steps_.file().never_closed() : std::string();
+    if (opened().first() && !left.empty()) tell("tapioca: " + left);
+}
+
 int Handle::flush(bool durable)
 {
     Within const within;
@@ -224,7 +341,7 @@ void Handle::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype 
 
 void Handle::set_info(MPI_Info info)
 {
-    if (!program_.off.empty() || info == MPI_INFO_NULL) return;
+    if (!program_.off.empty() || info == MPI_INFO_NULL || set()) return;  // a set keeps those of its opening
     if (hints_.add(info)) program_.has_new_hints = true;
 }
 
@@ -263,6 +380,7 @@ int Handle::close()
     if (!has_log() && !opened().read_only())
         if (auto const error = service().flush(false); late_ == MPI_SUCCESS) late_ = error;
     if (steps_.is_open()) close_engine();
+    program_.set.reset();  // other threads that use the log may have needed it
     if (reported) return late_;
     // The account of a file that was never accessed collectively, or that was left to the MPI library, is rank 0's.
     auto const settings = hints_.settings();

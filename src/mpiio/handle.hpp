@@ -1,7 +1,8 @@
 // Handle: what this library knows about one of the program's open files. The MPI handle itself remains the MPI
 // library's.
 //
-// One of two services handles a call: Plain or, while the file has a log, Staged.
+// One of two services handles a call: Plain or, while the file has a log, Staged. What they do not serve is passed on
+// to the MPI library or, if the file is a set of subfiles, done by SetAccess.
 #pragma once
 
 #include <mpi.h>
@@ -28,8 +29,9 @@ public:
     Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode, MPI_Info info);
     Handle(Handle const&) = delete;
     Handle& operator=(Handle const&) = delete;
-    /// Completes opening if the environment asks for a stage, so that writes need no communication. Collective.
-    void start();
+    /// Completes opening for a set of subfiles, and if the environment asks for a stage, so that writes need no
+    /// communication. Returns an MPI error class if the file cannot be used; then it must be closed. Collective.
+    int start(MPI_Comm comm);
 
     // The program's calls. Return values are MPI error classes. Service describes what these functions do.
 
@@ -42,8 +44,11 @@ public:
     [[nodiscard]] std::string why_not_nonblocking() const;
     /// Returns when all accesses that were begun this way are complete. Collective.
     void finish_pending();
-    /// To be called when MPI ends. Local.
+    // To be called when MPI ends. Local.
+
     void abandon_pending();
+    /// Reports that the file was never closed, if its log stays or its set of subfiles is not complete.
+    void tell_unclosed();
     /// An access at the shared pointer, in the order of the ranks: where this rank's part begins, and where the pointer
     /// is after all parts, in etypes. None, on all ranks, if it is to be passed on. Collective.
     struct OrderedPlace {
@@ -74,6 +79,8 @@ public:
     /// To be called before the MPI library closes the file. Collective.
     int close();
 
+    /// For a set of subfiles, on which nothing is passed on; otherwise null. The same on all ranks.
+    [[nodiscard]] SetAccess* set() const { return program_.set.get(); }
     [[nodiscard]] OpenArguments const& opened() const { return program_.opened; }
     [[nodiscard]] Calls& calls() { return program_.calls; }
     /// Whether there is a log, even if it takes no writes now. The same on all ranks; any thread.
@@ -87,6 +94,10 @@ private:
     void watch(char const* call);
     [[nodiscard]] bool agree_to_serve(bool worth = true);
     [[nodiscard]] bool is_worth_it(DataAccess const& request);
+    [[nodiscard]] bool wants_set() const;
+    int open_set(MPI_Comm comm);
+    int ready_set();
+    void start_stage();
     void open_engine();
     void close_engine();
     void give_up(std::string const& why);
@@ -99,6 +110,8 @@ private:
     std::string refusal_;     ///< why this rank wants everything passed on
     bool agreed_ = false;     ///< the ranks have agreed on that
     bool wished_ = false;     ///< some rank's hints ask for a stage
+    bool beside_ = false;     ///< some rank has staged the file through another handle
+    bool in_use_ = false;     ///< some rank has a file that is to become a set open through another handle
     int late_ = MPI_SUCCESS;  ///< an error that no other call could report, for close()
 
     // Both services live as long as the handle: while one thread reopens the file, others may be using either of them.

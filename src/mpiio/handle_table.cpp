@@ -41,7 +41,7 @@ void find_siblings(OpenHandles const& all)
 extern "C" int leave_unclosed(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, void* /*state*/)
 {
     for (auto const& [file, handle] : table().map) {
-        if (handle->has_log()) handle->log().tell_unclosed();
+        handle->tell_unclosed();
         handle->abandon_pending();
     }
     return MPI_SUCCESS;
@@ -87,6 +87,16 @@ std::shared_ptr<Handle> remove(MPI_File file)
     all.map.erase(at);
     find_siblings(all);
     return handle;
+}
+
+bool has_other_handles(OpenArguments const& opened)
+{
+    auto& all = table();
+    std::shared_lock const lock(all.mutex);
+    return std::any_of(all.map.begin(), all.map.end(), [&](auto const& entry) {
+        auto const& other = entry.second->opened();
+        return &other != &opened && opened.which && other.which == opened.which;
+    });
 }
 
 void count_log()

@@ -21,6 +21,8 @@ std::shared_ptr<Handle> remove(MPI_File file);
 
 /// From the first call on, ends and reports what is outstanding on open files when MPI ends.
 void await_finalize();
+/// Whether this process has the file open through another handle.
+bool has_other_handles(OpenArguments const& opened);
 /// A handle has got a log, or has lost it.
 void count_log();
 void discount_log();

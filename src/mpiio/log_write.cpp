@@ -34,7 +34,7 @@ AccessOutcome Staged::write(ProgramFile& through, DataAccess const& request, boo
         through.calls.passed(request.call, part.obstacle);
         auto const status = staging().hand_over(stage::Stage::PastTheLog::write, false);
         if (!status && collective) staging().note_failure(status);
-        if (!status) return {true, class_of(status), 0};
+        if (!status) return {true, outcome_alone(status), 0};
         return collective ? write_past_the_log(request, part) : AccessOutcome();
     }
     AccessOutcome outcome{true, MPI_SUCCESS, part.bytes};
@@ -45,7 +45,7 @@ AccessOutcome Staged::write(ProgramFile& through, DataAccess const& request, boo
         stage::Stage::Write const write{found->variable, found->shift, part.data, 0, collective};
         if (staging().stage().empty()) staging().touch();  // something may have been passed on before
         auto const status = at_once ? staging().write_through(write, siblings_) : staging().write(write);
-        if (!status) outcome = {true, class_of(status), 0};
+        if (!status) outcome = {true, outcome_alone(status), 0};
     }
     through.calls.served(request.call);
     move_pointer(through, request, part);
@@ -58,7 +58,8 @@ AccessOutcome Staged::write_past_the_log(DataAccess const& request, PreparedAcce
 {
     // Otherwise older bytes of another rank could be drained or handed over before these are read back.
     stage::Lock const lock(staging().stage().writer().place().directory);
-    auto outcome = access_alone(program_.opened.handle, request);
+    auto const& set = program_.set;
+    auto outcome = set ? set->access(request) : access_alone(program_.opened.handle, request);
     if (outcome.error != MPI_SUCCESS) return outcome;
     if (auto const error = enter(part.access); error != MPI_SUCCESS) outcome = {true, error, outcome.bytes};
     return outcome;
@@ -83,7 +84,7 @@ int Staged::enter(pattern::Access const& access)
         if (status)
             status = staging().stage().write_through({found.variable, found.shift, data.data(), 0, true},
                                                      [] { return core::Status(); });
-        return class_of(status);
+        return outcome_alone(status);
     } catch (std::exception const&) {
         return MPI_ERR_NO_MEM;
     }

@@ -9,6 +9,7 @@ namespace tapioca::mpiio {
 #define TAPIOCA_TAKEN_OVER(X)                                                                                       \
     X(File_open) X(File_close) X(File_set_view) X(File_set_info) X(File_get_info) X(File_set_atomicity)             \
     X(File_sync) X(File_set_size) X(File_preallocate) X(File_get_size) X(File_seek) X(File_seek_shared)             \
+    X(File_delete)                                                                                                  \
     X(File_read_at) X(File_write_at) X(File_iread_at) X(File_iwrite_at)                                             \
     X(File_read) X(File_write) X(File_iread) X(File_iwrite)                                                         \
     X(File_read_shared) X(File_write_shared) X(File_iread_shared) X(File_iwrite_shared)                             \

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "mpiio/environment.hpp"
+#include "subfile/stub.hpp"
 #include "target/file_identity.hpp"
 
 namespace tapioca::mpiio {
@@ -16,16 +17,6 @@ bool exists(std::string const& path)
 {
     struct stat file = {};
     return ::stat(path.c_str(), &file) == 0;
-}
-
-/// The path of the file that the MPI library opens under this name. Some MPI libraries drop a prefix such as `ufs:`; a
-/// name whose prefix stands for another file system has no path.
-std::optional<std::string> path_of(std::string const& name)
-{
-    auto const colon = name.find(':');
-    if (colon == std::string::npos || name.find('/') < colon || exists(name)) return name;
-    if (name.starts_with("ufs:")) return name.substr(4);
-    return std::nullopt;
 }
 
 bool matches(std::string const& patterns, std::string const& path)
@@ -44,22 +35,44 @@ bool matches(std::string const& patterns, std::string const& path)
 
 }  // namespace
 
-std::optional<Which> which(std::string const& name)
+std::optional<std::string> path_of(std::string const& name)
 {
-    auto const path = path_of(name);
-    struct stat file = {};
-    if (::stat((path ? *path : name.substr(name.find(':') + 1)).c_str(), &file) != 0) return std::nullopt;
-    return Which{file.st_dev, file.st_ino};
+    auto const colon = name.find(':');
+    if (colon == std::string::npos || name.find('/') < colon || exists(name)) return name;
+    auto const rest = name.substr(colon + 1);
+    auto const stub = subfile::find_stub(rest);
+    if (name.starts_with("ufs:") || !stub || *stub) return rest;
+    return std::nullopt;
 }
 
-OpenArguments::OpenArguments(MPI_File file, MPI_Comm comm, std::string const& name, int mode)
-    : handle(file), amode(mode)
+namespace {
+
+bool look_up(std::string const& name, struct stat& file)
+{
+    auto const path = path_of(name);
+    return ::stat((path ? *path : name.substr(name.find(':') + 1)).c_str(), &file) == 0;
+}
+
+}  // namespace
+
+std::optional<Which> which(std::string const& name)
+{
+    struct stat file = {};
+    return look_up(name, file) ? std::optional(Which{file.st_dev, file.st_ino}) : std::nullopt;
+}
+
+OpenArguments::OpenArguments(MPI_File opened, MPI_Comm comm, std::string const& name, int mode)
+    : handle(opened), amode(mode)
 {
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &ranks);
     auto const its_path = path_of(name);
     path = target::absolute(its_path.value_or(name));
-    which = mpiio::which(its_path ? path : name);
+    struct stat file = {};
+    if (look_up(its_path ? path : name, file)) {
+        which = {file.st_dev, file.st_ino};
+        bytes = file.st_size;
+    }
     auto const settings = environment();
     auto const patterns = settings ? settings->options.files : std::nullopt;
     if (!its_path) refusal = "a prefix of another file system";

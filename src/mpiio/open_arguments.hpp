@@ -15,6 +15,9 @@ struct Which {
     std::uint64_t inode = 0;
     bool operator==(Which const&) const = default;
 };
+/// The path of the file that the MPI library opens under this name. Some MPI libraries drop a prefix such as `ufs:`; a
+/// name whose prefix stands for another file system has no path. Local.
+std::optional<std::string> path_of(std::string const& name);
 /// Identifies the file that the MPI library opens under this name; none if it does not exist. Local.
 std::optional<Which> which(std::string const& name);
 
@@ -26,6 +29,7 @@ struct OpenArguments {
     int amode;
     std::string path;            ///< absolute
     std::optional<Which> which;  ///< the file that the MPI library has opened, as this rank found it at that time
+    std::int64_t bytes = -1;     ///< its size then; -1 if it was not found
     int rank = 0;
     int ranks = 1;
     std::string refusal;  ///< why this rank wants everything passed on, because of the name or the mode

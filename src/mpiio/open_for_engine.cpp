@@ -48,15 +48,19 @@ void go_past_marker(OpenArguments const& opened, std::string const& what)
 }
 
 std::shared_ptr<declared::FileState> open_file(OpenArguments const& opened, Hints const& hints, Channel& channel,
-                                               bool may_stage)
+                                               HowToOpen const& how)
 {
     auto const mode = opened.read_only() ? Mode::read : Mode::update;
     auto const open = [&](bool staged) {
         auto* const kept = channel.comm.get() == MPI_COMM_SELF ? &channel.session : nullptr;
         return declared::open_file(channel.comm.get(), opened.path, mode, {}, hints.get(),
-                                   {.may_stage = staged, .kept = kept});
+                                   {.recovering = how.past_marker,
+                                    .may_become_set = how.may_become_set,
+                                    .has_independent_accesses = true,
+                                    .may_stage = staged,
+                                    .kept = kept});
     };
-    if (!may_stage) return open(false);
+    if (!how.staged) return open(false);
     try {
         return open(true);
     } catch (Error const& error) {

@@ -22,9 +22,13 @@ void tell_unstaged(OpenArguments const& opened);
 /// what to do about it. The log of a running program is ignored. Local.
 void go_past_marker(OpenArguments const& opened, std::string const& what);
 
-/// Opens the file on the channel, with the stage that the settings ask for, if it may have one; or without a stage, if
-/// that fails. Collective. Throws an Error on all ranks if the file cannot be opened at all.
+struct HowToOpen {
+    bool staged = false;          ///< with the stage that the settings ask for, or without one, if that fails
+    bool past_marker = false;     ///< although there is a log, that of a running program
+    bool may_become_set = false;  ///< of subfiles, if the file is empty and the settings ask for that
+};
+/// Opens the file on the channel. Collective. Throws an Error on all ranks if it cannot be opened at all.
 std::shared_ptr<declared::FileState> open_file(OpenArguments const& opened, Hints const& hints, Channel& channel,
-                                               bool may_stage);
+                                               HowToOpen const& how);
 
 }  // namespace tapioca::mpiio

@@ -26,7 +26,7 @@ std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& req
     Within const within;
     finish_pending();
     watch(name(request.call).data());
-    if (has_log() || opened().alone() || program_.atomic || !agree_to_serve()) {
+    if (!set() && (has_log() || opened().alone() || program_.atomic || !agree_to_serve())) {
         calls().passed(request.call);
         return std::nullopt;
     }

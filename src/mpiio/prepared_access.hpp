@@ -16,7 +16,8 @@ namespace tapioca::mpiio {
 struct ProgramFile;
 
 struct PreparedAccess {
-    std::string obstacle;  ///< why this rank cannot take part
+    std::string obstacle;                       ///< why this rank cannot take part
+    int error = MPI_ERR_UNSUPPORTED_OPERATION;  ///< the class of that error, for a file that nobody else can access
     std::int64_t bytes = 0;
     MPI_Offset offset = 0;   ///< in etypes
     pattern::Access access;  ///< has no bytes if it is unknown; may be known even with an obstacle

@@ -11,6 +11,7 @@
 #include "mpiio/channels.hpp"
 #include "mpiio/open_arguments.hpp"
 #include "mpiio/program_view.hpp"
+#include "mpiio/set_access.hpp"
 
 namespace tapioca::mpiio {
 
@@ -25,6 +26,7 @@ struct ProgramFile {
     std::string off;                    ///< why everything is passed on from now on; the same on all ranks
     Calls calls;
     std::shared_ptr<Channel> channel;
+    std::unique_ptr<SetAccess> set;  ///< for a set of subfiles: what the MPI library cannot do
 };
 
 }  // namespace tapioca::mpiio

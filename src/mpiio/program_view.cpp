@@ -22,13 +22,13 @@ void ProgramView::set(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype 
 
 void ProgramView::decode(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, char const* representation)
 {
+    MPI_Count bytes = 0;
+    PMPI_Type_size_x(etype, &bytes);
+    etype_bytes_ = bytes;
     if (!representation || std::strcmp(representation, "native") != 0) {
         obstacle_ = fmt::format("data representation {}", representation ? representation : "");
         return;
     }
-    MPI_Count bytes = 0;
-    PMPI_Type_size_x(etype, &bytes);
-    etype_bytes_ = bytes;
     auto const tile = datatype_of(filetype);
     if (!tile) {
         obstacle_ = tile.error().text;

@@ -17,6 +17,7 @@ public:
 
     /// Why accesses through the view cannot be served; empty if they can.
     [[nodiscard]] std::string const& obstacle() const { return obstacle_; }
+    /// In memory, also where accesses cannot be served: offsets and pointers count etypes.
     [[nodiscard]] std::int64_t etype_bytes() const { return etype_bytes_; }
     [[nodiscard]] pattern::TiledView const& tiles() const { return tiles_; }
     /// Whether MPI libraries are known to write correctly through it.

@@ -1,95 +1,31 @@
-// Staged: independent reads. They return the contents of the file, overlaid with what this node's ranks have in their
-// logs.
+// Staged: reads. Independent reads return the contents of the file, overlaid with what this node's ranks have in their
+// logs. Collective reads take everything from the logs of all ranks, or come after a flush.
 #include <algorithm>
 #include <vector>
 
 #include "mpiio/error_class.hpp"
 #include "mpiio/program_file.hpp"
+#include "mpiio/sieve.hpp"
 #include "mpiio/staged.hpp"
 
 namespace tapioca::mpiio {
 
 namespace {
 
-/// Reads pieces in the order of the file; pieces that lie close together are read with one call.
-class Sieve {
-public:
-    /// `size`: the size of the file including what is in the logs. The pieces' places are relative to `to`.
-    Sieve(target::Target& target, stage::Surface& surface, std::int64_t size, std::byte* to)
-        : target_(target), surface_(surface), size_(size), to_(to)
-    {
-    }
-    void take(std::int64_t offset, std::int64_t length, std::int64_t place)
-    {
-        auto const there = std::clamp<std::int64_t>(size_ - offset, 0, length);
-        if (there == 0) return;
-        bool const near = !pieces_.empty() && offset >= end_ && offset - end_ <= gap && offset + there - begin_ <= most;
-        if (!near) read();
-        if (pieces_.empty()) begin_ = offset;
-        end_ = offset + there;
-        pieces_.push_back({offset, there, place});
-    }
-    /// Returns how many bytes were read; fewer than asked for at the end of the file.
-    core::Result<std::int64_t> finish()
-    {
-        read();
-        if (!status_) return tl::unexpected(status_.error());
-        return bytes_;
-    }
-
-private:
-    static constexpr std::int64_t gap = 16 * 1024;  ///< reading this many bytes takes no longer than another call
-    static constexpr std::int64_t most = 1024 * 1024;
-
-    struct SievePiece {
-        std::int64_t offset;
-        std::int64_t length;
-        std::int64_t place;
-    };
-
-    void read()
-    {
-        if (pieces_.empty() || !status_) return;
-        if (pieces_.size() == 1) {
-            load({to_ + pieces_[0].place, static_cast<std::size_t>(pieces_[0].length)});
-        } else {
-            window_.resize(static_cast<std::size_t>(end_ - begin_));
-            load(window_);
-            for (auto const& [offset, length, place] : pieces_)
-                std::copy_n(window_.begin() + (offset - begin_), length, to_ + place);
-        }
-        for (auto const& piece : pieces_) bytes_ += piece.length;
-        pieces_.clear();
-    }
-    /// Loads bytes [begin_, end_) of the file; zeros where the file has none.
-    void load(std::span<std::byte> to)
-    {
-        std::int64_t logged = 0;
-        status_ =
-            surface_.look(begin_, end_, [&](std::int64_t, std::int64_t length, std::byte const*) { logged += length; });
-        if (!status_) return;
-        if (logged < end_ - begin_) {
-            auto const got = target_.read(begin_, to);
-            if (!got) status_ = tl::unexpected(got.error());
-            if (!got) return;
-            std::fill(to.begin() + static_cast<std::ptrdiff_t>(*got), to.end(), std::byte{0});
-        }
-        status_ = surface_.look(begin_, end_, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
-            std::copy_n(data, length, to.begin() + (at - begin_));
-        });
-    }
-
-    target::Target& target_;
-    stage::Surface& surface_;
-    std::int64_t size_;
-    std::byte* to_;
-    std::vector<SievePiece> pieces_;  ///< to be read with the next call
-    std::int64_t begin_ = 0;
-    std::int64_t end_ = 0;
-    std::vector<std::byte> window_;
-    std::int64_t bytes_ = 0;
-    core::Status status_;
-};
+/// Loads bytes of the file from `begin` on, with what is in the logs laid over them.
+core::Status load_over(target::Target& target, stage::Surface& surface, std::int64_t begin, std::span<std::byte> to)
+{
+    auto const end = begin + static_cast<std::int64_t>(to.size());
+    std::int64_t logged = 0;
+    auto const status =
+        surface.look(begin, end, [&](std::int64_t, std::int64_t length, std::byte const*) { logged += length; });
+    if (!status) return status;
+    if (logged < end - begin)
+        if (auto loaded = load(target, begin, to); !loaded) return loaded;
+    return surface.look(begin, end, [&](std::int64_t at, std::int64_t length, std::byte const* data) {
+        std::copy_n(data, length, to.begin() + (at - begin));
+    });
+}
 
 }  // namespace
 
@@ -114,7 +50,7 @@ AccessOutcome Staged::read_over(ProgramFile& through, DataAccess const& request)
     if (!found && !part.obstacle.empty()) {
         through.calls.passed(request.call, part.obstacle);
         auto const status = staging().hand_over(stage::Stage::PastTheLog::read, false);
-        return {!status, class_of(status), 0};
+        return {!status, outcome_alone(status), 0};
     }
     if (!found) {
         through.calls.passed(request.call);
@@ -122,7 +58,7 @@ AccessOutcome Staged::read_over(ProgramFile& through, DataAccess const& request)
     }
     try {
         auto const read = read_pieces(*found, part);
-        if (!read) return {true, class_of(read.error()), 0};
+        if (!read) return {true, outcome_alone(tl::unexpected(read.error())), 0};
         part.unpack(request, *read);
         through.calls.served(request.call);
         move_pointer(through, request, part);
@@ -143,11 +79,42 @@ core::Result<std::int64_t> Staged::read_pieces(ShapeCache::Match const& found, P
     bool const beyond = part.end > size;  // then the last byte of any rank may be the end
     auto const surface = staging().stage().surface(part.access.origin, beyond ? pattern::no_offset : part.end);
     if (!surface) return tl::unexpected(surface.error());
-    Sieve sieve(*target, **surface, std::max(size, (*surface)->end()), part.data);
+    auto const load = [&](std::int64_t begin, std::span<std::byte> to) {
+        return load_over(*target, **surface, begin, to);
+    };
+    Sieve sieve(load, std::max(size, (*surface)->end()), part.data);
     each_piece(found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
         sieve.take(offset, length, place);
     });
     return sieve.finish();
+}
+
+/// A collective read. Returns nothing if it is to be read from the file, which then has all of it. Collective.
+std::optional<AccessOutcome> Staged::read_from_logs(DataAccess const& request)
+{
+    auto part = look_at(program_, request);
+    bool const reads = part.obstacle.empty() && part.bytes > 0;
+    std::lock_guard const lock(mutex_);
+    auto const wanted = [&]() -> std::optional<std::vector<flush::WantedPiece>> {
+        std::vector<flush::WantedPiece> pieces;
+        auto const found = reads ? variable_of(part) : std::nullopt;
+        if (!part.obstacle.empty()) return std::nullopt;
+        if (found)
+            each_piece(*found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
+                pieces.push_back({offset, length, part.data + place});
+            });
+        return pieces;
+    };
+    auto const from =
+        staging().prepare_read(reads ? part.access.origin : pattern::no_offset, reads ? part.end : 0, false, wanted);
+    if (!from) return AccessOutcome{true, failed(from.error()), 0};
+    if (*from == flush::ReadFrom::file) return std::nullopt;
+    auto const status = staging().read_logs({});
+    if (!status) return AccessOutcome{true, class_of(status), 0};
+    part.unpack(request, part.bytes);
+    program_.calls.served(request.call);
+    move_pointer(program_, request, part);
+    return AccessOutcome{true, MPI_SUCCESS, part.bytes};
 }
 
 }  // namespace tapioca::mpiio

@@ -39,6 +39,17 @@ int raise(MPI_File file, int error)
     return error;
 }
 
+/// Open MPI's MPI_File_call_errhandler does not take MPI_FILE_NULL, so functions that a program has set are not called.
+int raise_unopened(MPI_Comm comm, int error)
+{
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (error == MPI_SUCCESS || PMPI_File_get_errhandler(MPI_FILE_NULL, &handler) != MPI_SUCCESS) return error;
+    bool const fatal = handler == MPI_ERRORS_ARE_FATAL;
+    PMPI_Errhandler_free(&handler);
+    if (fatal) PMPI_Abort(comm, error);
+    return error;
+}
+
 int answer(MPI_File file, AccessOutcome const& outcome, MPI_Status* status)
 {
     fill(status, outcome.bytes);

@@ -13,6 +13,9 @@ void fill(MPI_Status* status, std::int64_t bytes);
 /// Calls the file's error handler if `error` is an error, and returns it.
 int raise(MPI_File file, int error);
 
+/// The same for a call that has no file, because it is not open.
+int raise_unopened(MPI_Comm comm, int error);
+
 /// The result of an access that was served, through the file's error handler.
 int answer(MPI_File file, AccessOutcome const& outcome, MPI_Status* status);
 

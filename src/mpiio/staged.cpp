@@ -74,6 +74,12 @@ int Staged::failed(core::Failure const& failure)
     return class_of(failure);
 }
 
+/// The error class of what this rank has done by itself.
+int Staged::outcome_alone(core::Status const& status)
+{
+    return !status && program_.set ? program_.set->failed_alone(status.error()) : class_of(status);
+}
+
 Attempt Staged::serve(DataAccess const& request)
 {
     if (takes_writes()) {
@@ -82,7 +88,7 @@ Attempt Staged::serve(DataAccess const& request)
             staging().advance();
             if (request.direction == Direction::write) return {write(program_, request, true)};
         }
-        if (int const error = flush_before(request); error != MPI_SUCCESS) return {{true, error, 0}};
+        if (auto const outcome = read_from_logs(request)) return {*outcome};
     } else if (overdue_) {
         if (int const error = flush(false); error != MPI_SUCCESS) return {{true, error, 0}};
     }
@@ -108,24 +114,13 @@ std::optional<AccessOutcome> Staged::serve_through(ProgramFile& through, DataAcc
     return request.direction == Direction::write ? write(through, request, false) : read_over(through, request);
 }
 
-/// Flushes before a collective read, if necessary. Collective.
-int Staged::flush_before(DataAccess const& request)
-{
-    auto const part = look_at(program_, request);
-    bool const reads = part.obstacle.empty() && part.bytes > 0;
-    std::lock_guard const lock(mutex_);
-    auto const status =
-        staging().flush_before_read(reads ? part.access.origin : pattern::no_offset, reads ? part.end : 0);
-    return status ? MPI_SUCCESS : failed(status.error());
-}
-
 int Staged::hand_over_own(Direction direction, bool durable)
 {
     Within const within;
     std::lock_guard const lock(mutex_);
     if (!program_.has_log) return MPI_SUCCESS;
     auto const next = direction == Direction::write ? stage::Stage::PastTheLog::write : stage::Stage::PastTheLog::read;
-    return class_of(staging().hand_over(next, durable));
+    return outcome_alone(staging().hand_over(next, durable));
 }
 
 int Staged::hand_over(Direction direction, bool durable)

@@ -65,8 +65,9 @@ private:
     core::Result<std::int64_t> read_pieces(ShapeCache::Match const& found, PreparedAccess const& part);
     [[nodiscard]] bool concerns(PreparedAccess const& part);
     [[nodiscard]] std::optional<ShapeCache::Match> variable_of(PreparedAccess& part);
-    int flush_before(DataAccess const& request);
+    std::optional<AccessOutcome> read_from_logs(DataAccess const& request);
     int failed(core::Failure const& failure);
+    [[nodiscard]] int outcome_alone(core::Status const& status);
     void tell_once(std::string const& line);
 
     ProgramFile& program_;  ///< there is a log while its has_log is true and mutex_ is held

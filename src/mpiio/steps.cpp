@@ -108,7 +108,7 @@ std::int64_t Steps::identity() const
 {
     auto* const target = file_->target();
     struct stat found = {};
-    if (!target || ::fstat(target::descriptor(*target), &found) != 0) return no_match;
+    if (!target || ::fstat(target->descriptor(), &found) != 0) return no_match;
     auto const& opened = program_.opened;
     if (opened.first() && opened.which != Which{found.st_dev, found.st_ino}) return no_match;
     return static_cast<std::int64_t>(found.st_ino & INT64_MAX);
@@ -195,7 +195,8 @@ void Steps::learn(std::int64_t nanoseconds)
 /// ranks.
 bool Steps::leave(DataAccess const& request, Decision const& decision)
 {
-    if (!decision.known || decision.empty || !decision.may_be_left || !is_blocking_collective(request.call))
+    if (!decision.known || decision.empty || !decision.may_be_left || !is_blocking_collective(request.call) ||
+        file_->set)
         return false;
     if (request.direction != Direction::write) return false;
     if (!program_.channel->known[*decision.known].step->choice().leaves(engine::Op::write)) return false;
@@ -214,7 +215,7 @@ std::size_t Steps::declare(PreparedAccess const& part)
     auto variable = std::make_shared<pattern::Variable const>(to_variable(part.access));
     auto step = declared::declare(file_, {std::move(variable)});
     step->past_the_log();  // accesses that get here come after a flush
-    step->choice().learn(file_->learning(), !file_->staging);
+    if (!file_->set) step->choice().learn(file_->learning(), !file_->staging);
     step->choice().prefer(*file_, file_->learnt);
     auto& channel = *program_.channel;
     auto& known = channel.known;
@@ -253,7 +254,7 @@ Attempt Steps::run(DataAccess const& request, PreparedAccess const& part, Decisi
     } catch (Error const& error) {
         program_.channel->last.reset();
         if (!moving) return {.next = Attempt::Next::give_up, .why = error.what()};
-        outcome.error = class_of(error);
+        outcome.error = program_.set ? program_.set->failed_together(error) : class_of(error);
     } catch (std::bad_alloc const&) {
         program_.channel->last.reset();
         file_->session->lose();

@@ -23,7 +23,8 @@ Layout::Spot Layout::find(std::int64_t offset) const
     auto rest = offset - base - entries.front().offset;
     std::int64_t tile = 0;
     for (auto const& dimension : dimensions) {
-        auto const index = rest > 0 ? std::min(rest / dimension.step, dimension.count - 1) : 0;
+        // A dimension of one has no step, or any.
+        auto const index = rest > 0 && dimension.count > 1 ? std::min(rest / dimension.step, dimension.count - 1) : 0;
         rest -= index * dimension.step;
         tile = tile * dimension.count + index;
     }

@@ -192,6 +192,17 @@ Model model_of(Job const& job);
 
 /// A table of every aggregator's place, its cost and the other candidates. Empty if there was no choice.
 std::string explain_places(Plan const& plan);
+/// A place on the way of a write's data to the file system. Levels drain into the next one at the same time, so the
+/// slowest one binds.
+struct RouteLevel {
+    std::string name;
+    std::string where;
+    double seconds;  ///< for the data of one step
+};
+/// From the ranks' side to the file system. Without the last one if data stays on a tier.
+std::vector<RouteLevel> levels(Plan const& plan);
+/// A table of them.
+std::string explain_levels(Plan const& plan);
 /// The plan in words. `settings` are lines such as "buffersize = 4194304 (environment)".
 std::string explain(Plan const& plan, std::vector<std::string> const& settings);
 

@@ -163,6 +163,7 @@ constexpr Row one_of(View name, View meaning, View otherwise, std::array<View, 5
 
 constexpr std::array<View, 5> direct_words = {"auto", "never", "always"};
 constexpr std::array<View, 5> stage_mapping_words = {"process", "node"};
+constexpr std::array<View, 5> target_drain_words = {"never", "close", "background"};
 constexpr std::array<View, 5> stage_sync_words = {"write", "collective", "sync"};
 constexpr auto persistency_words = [] {
     std::array<View, 5> result;
@@ -244,6 +245,22 @@ bool parse_drain(Row const&, Options& options, std::string const& text)
     if (word != "off" && word != "on" && (!rate || *rate == 0)) return false;
     options.stage_drain = word;
     return true;
+}
+
+/// A word or, for nodes and files, a word with a number.
+bool parse_subfile(Row const&, Options& options, std::string const& text)
+{
+    auto const value = lower(text);
+    auto const colon = value.find(':');
+    auto const word = View(value).substr(0, colon);
+    constexpr std::array<View, 5> alone = {"off", "node", "switch", "pset", "gateway"};
+    bool sound = colon == std::string::npos && std::find(alone.begin(), alone.end(), word) != alone.end();
+    if (colon != std::string::npos && (word == "nodes" || word == "files")) {
+        auto const count = number<int>(value.substr(colon + 1));
+        sound = count && *count >= 1 && *count <= 65536;
+    }
+    if (sound) options.subfile = value;
+    return sound;
 }
 
 /// A word, or a path with a slash. Text without a slash is more likely a misspelt word, and is refused.

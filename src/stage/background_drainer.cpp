@@ -107,6 +107,12 @@ void BackgroundDrainer::run()
     }
 }
 
+core::Status BackgroundDrainer::sync()
+{
+    std::lock_guard const lock(mutex_);
+    return target_->sync();
+}
+
 std::vector<Extent> BackgroundDrainer::pause()
 {
     paused_ = true;

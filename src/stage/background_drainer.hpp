@@ -39,6 +39,9 @@ public:
     /// Stops draining. Nobody may append meanwhile. Returns the parts of the target, in blocks, that hold the latest
     /// bytes of these logs.
     [[nodiscard]] std::vector<Extent> pause();
+    /// Makes durable what was drained. Only needed if the target is a set of subfiles: then each of its users has files
+    /// of its own open. To be called between pause() and resume().
+    [[nodiscard]] core::Status sync();
     /// Continues; `anew` after the logs were emptied.
     void resume(bool anew);
 

@@ -332,11 +332,11 @@ std::byte const* LogContent::data_to_write(LogEntry const& entry, Stream const& 
 std::vector<Claim> LogContent::claims(std::int64_t begin, std::int64_t end)
 {
     std::vector<Claim> all;
-    each(0, UINT64_MAX - 1, [&](auto bytes, LogEntry const& entry, Stream const& stream, std::byte const*) {
+    each(0, UINT64_MAX - 1, [&](auto bytes, LogEntry const& entry, Stream const& stream, std::byte const* data) {
         auto const request = decode(bytes, stream.log->image->seed());
         if (!request) return;
         auto const claim = [&](std::int64_t at, std::int64_t length, std::int64_t /*place*/) {
-            all.push_back({at, at + length, entry.epoch});
+            all.push_back({at, at + length, entry.epoch, data != nullptr});
         };
         pattern::each_piece(request->layout, claim, begin, end);
     });
@@ -344,7 +344,7 @@ std::vector<Claim> LogContent::claims(std::int64_t begin, std::int64_t end)
     Covered covered;
     for (auto claim = all.rbegin(); claim != all.rend(); ++claim)
         covered.take(claim->begin, claim->end, [&](std::int64_t from, std::int64_t to) {
-            visible.push_back({from, to, claim->epoch});
+            visible.push_back({from, to, claim->epoch, claim->in_log});
         });
     std::sort(visible.begin(), visible.end(), [](Claim const& a, Claim const& b) { return a.begin < b.begin; });
     return visible;

@@ -27,6 +27,7 @@ struct Claim {
     std::int64_t begin;
     std::int64_t end;
     std::uint64_t epoch;
+    bool in_log;  ///< the log has them; otherwise they went to the target at once, or were handed over
 };
 
 class LogContent {

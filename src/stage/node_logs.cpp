@@ -43,6 +43,15 @@ NodeLogs::LogState NodeLogs::state()
     return state;
 }
 
+std::uint64_t NodeLogs::entries()
+{
+    if (!find_pages()) return UINT64_MAX;
+    std::uint64_t sum = 0;
+    for (auto const& page : first_pages_)
+        if (page.data()) sum += __atomic_load_n(&counters_of(page).appended, __ATOMIC_ACQUIRE);
+    return sum;
+}
+
 core::Result<std::uint64_t> NodeLogs::update(Surface& surface, std::uint32_t rank)
 {
     if (!find_pages()) return core::fail(Errc::io, "a log of another rank of this node cannot be opened");

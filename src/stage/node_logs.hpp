@@ -32,6 +32,8 @@ public:
         std::int64_t end;    ///< other ranks have no byte from here on
     };
     [[nodiscard]] LogState state();
+    /// How many entries the other ranks' logs have; more than any if that is not known. Cheap after the first call.
+    [[nodiscard]] std::uint64_t entries();
     /// Adds everything that is in the logs now, including this rank's own.
     core::Status add_to(LogContent& content) const;
     /// Adds the requests of ranks other than `rank` from `epoch` on, with LogContent::add_others. From call to call,

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <thread>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <tapioca/stage.hpp>
 
+#include "core/host.hpp"
 #include "stage/find_logs.hpp"
 #include "stage/snapshot.hpp"
 
@@ -25,6 +27,16 @@ namespace {
 [[noreturn]] void raise(std::string const& path, core::Failure const& failure)
 {
     throw Error(failure.code, -1, failure.sys_errno, path, "tapioca: " + failure.text);
+}
+
+/// Says where the logs are.
+std::string nothing_here(std::string const& path, std::vector<Sought> const& logs)
+{
+    std::set<std::string> hosts;
+    for (auto const& sought : logs) hosts.insert(sought.host);
+    return fmt::format(
+        "{}: none of its {} logs is on this host ({}); they are on {}: read them there, on each of these hosts", path,
+        logs.size(), core::host_name(), fmt::join(hosts, ", "));
 }
 
 StagedKind kind_of(EntryKind kind)
@@ -50,8 +62,7 @@ public:
             else
                 add(sought);
         }
-        if (logs_.empty())
-            raise(path, {Errc::not_found, 0, -1, path + ": none of its logs is on this host: " + missing_.front()});
+        if (logs_.empty()) raise(path, {Errc::not_found, 0, -1, nothing_here(path, finding->logs)});
         auto const& head = logs_.front().snapshot.image().head();
         target_ = marker_ ? finding->target : head.target;
         ranks_ = head.ranks;

@@ -33,6 +33,8 @@ public:
     /// The latest epoch that a request can have. Independent requests have an epoch of their own, after that of the
     /// collective call before them; those that go to the target at once have yet another one after that.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_ + 2; }
+    /// The number of the collective call of the program that came last before a request of this epoch.
+    [[nodiscard]] static std::uint64_t call_of(std::uint64_t epoch) { return (epoch - 1) / 3; }
     [[nodiscard]] StageSync stage_sync() const { return stage_sync_; }
 
     struct Write {
@@ -80,7 +82,10 @@ public:
         std::int64_t end;
     };
     [[nodiscard]] LoggedRange range();
-    /// The contents of this node's logs now, at least within [begin, end). Valid until the next call that is not const.
+    /// How many entries surface() reads at most, besides this rank's own.
+    [[nodiscard]] std::uint64_t entries_of_neighbours() { return neighbours_.entries(); }
+    /// The contents of this rank's log now, and those of this node's other logs at least within [begin, end). Valid
+    /// until the next call that is not const.
     core::Result<Surface*> surface(std::int64_t begin, std::int64_t end);
 
     core::Status sync();

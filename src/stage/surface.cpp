@@ -110,6 +110,11 @@ core::Status Surface::look(std::int64_t begin, std::int64_t end, Overlay::Visit 
     return {};
 }
 
+void Surface::look_at(std::uint32_t rank, std::int64_t begin, std::int64_t end, Overlay::Visit const& visit) const
+{
+    if (auto const pile = piles_.find(rank); pile != piles_.end()) pile->second.look(begin, end, visit);
+}
+
 std::int64_t Surface::end() const
 {
     std::int64_t end = 0;

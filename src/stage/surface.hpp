@@ -45,6 +45,8 @@ public:
     core::Result<std::uint64_t> update(std::uint32_t rank, Pile::Read const& read);
     /// The pieces of [begin, end) that are in the logs.
     core::Status look(std::int64_t begin, std::int64_t end, Overlay::Visit const& visit);
+    /// The pieces of [begin, end) that one rank has written; those that are in the file by now have no data.
+    void look_at(std::uint32_t rank, std::int64_t begin, std::int64_t end, Overlay::Visit const& visit) const;
     /// The end of the last of these pieces.
     [[nodiscard]] std::int64_t end() const;
 

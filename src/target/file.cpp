@@ -154,7 +154,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int descriptor() const override { return fd_; }
 
 private:
     void tell_change()
@@ -218,7 +218,7 @@ public:
     core::Result<std::uint64_t> size() override { return file_->size(); }
     core::Status close() override { return file_->close(); }
 
-    [[nodiscard]] Target const& file() const { return *file_; }
+    [[nodiscard]] int descriptor() const override { return file_->descriptor(); }
 
 private:
     std::unique_ptr<Target> file_;
@@ -314,13 +314,6 @@ core::Status sync_directory_of(std::string const& path)
 std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file)
 {
     return std::make_unique<Discard>(std::move(file));
-}
-
-int descriptor(Target const& file)
-{
-    if (auto const* const discard = dynamic_cast<Discard const*>(&file)) return descriptor(discard->file());
-    auto const* const posix = dynamic_cast<PosixFile const*>(&file);
-    return posix ? posix->fd() : -1;
 }
 
 }  // namespace tapioca::target

@@ -11,7 +11,7 @@ namespace tapioca::target {
 Target* LazyFile::get()
 {
     if (target_) return target_.get();
-    auto opened = open_again();  // what failed before may succeed now
+    auto opened = find();  // what failed before may succeed now
     if (opened)
         keep(std::move(*opened));
     else
@@ -19,11 +19,23 @@ Target* LazyFile::get()
     return target_.get();
 }
 
-void LazyFile::keep(std::unique_ptr<Target> target)
+void LazyFile::keep(std::unique_ptr<Target> found)
 {
     status_ = {};
-    target_ = expected_.discard ? discard_writes(std::move(target)) : std::move(target);
+    target_ = target_of(std::move(found));
     if (changes_) target_->tell_changes(changes_);
+}
+
+void LazyFile::renew()
+{
+    if (!target_) return;
+    if (auto again = find()) keep(std::move(*again));
+}
+
+std::unique_ptr<Target> LazyFile::target_of(std::unique_ptr<Target> found) const
+{
+    auto target = expected_.made_of ? expected_.made_of(std::move(found)) : std::move(found);
+    return expected_.discard ? discard_writes(std::move(target)) : std::move(target);
 }
 
 core::Status LazyFile::close()
@@ -41,6 +53,14 @@ void LazyFile::tell_changes(std::shared_ptr<Changes> changes)
 
 core::Result<std::unique_ptr<Target>> LazyFile::open_again() const
 {
+    return find().map([&](std::unique_ptr<Target>&& found) {
+        return expected_.made_of ? expected_.made_of(std::move(found)) : std::move(found);
+    });
+}
+
+/// Opens what is under the path, and checks that it is the expected file.
+core::Result<std::unique_ptr<Target>> LazyFile::find() const
+{
     auto opened = open_file(expected_.path, expected_.access);
     if (!opened) {
         if (opened.error().code == Errc::not_found)
@@ -50,7 +70,7 @@ core::Result<std::unique_ptr<Target>> LazyFile::open_again() const
                 core::host_name(), expected_.host);
         return opened;
     }
-    auto const identity = identity_of(descriptor(**opened));
+    auto const identity = identity_of((*opened)->descriptor());
     if (!identity) return tl::unexpected(identity.error());
     if (!identity->same_inode(expected_.identity))
         return core::fail(Errc::mismatch,

@@ -2,6 +2,7 @@
 // again after it was closed. If another file has got its name meanwhile, opening fails.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ public:
         FileIdentity identity;  ///< identity of the file that must be found under the path
         std::string host;       ///< where rank 0 has opened it, for messages
         bool discard = false;   ///< writes are discarded
+        /// If given, makes the target out of the file that was found under the path: that may be only a stub.
+        std::function<std::unique_ptr<Target>(std::unique_ptr<Target>)> made_of = nullptr;
     };
 
     LazyFile() = default;
@@ -32,8 +35,10 @@ public:
     [[nodiscard]] core::Status const& status() const { return status_; }
     /// The file if it is open, otherwise null.
     [[nodiscard]] Target* if_open() const { return target_.get(); }
-    /// Replaces the open file by one that was opened elsewhere.
-    void keep(std::unique_ptr<Target> target);
+    /// Replaces the open file by the one under the path, which was opened elsewhere.
+    void keep(std::unique_ptr<Target> found);
+    /// Opens the file again if it is open, since what this host has cached of it may be old. Keeps it if that fails.
+    void renew();
     /// Reports errors of the file system. The next get() opens the file again.
     core::Status close();
     /// Opens the file a second time, independent of get() and without recording changes.
@@ -43,6 +48,9 @@ public:
     void tell_changes(std::shared_ptr<Changes> changes);
 
 private:
+    [[nodiscard]] core::Result<std::unique_ptr<Target>> find() const;
+    [[nodiscard]] std::unique_ptr<Target> target_of(std::unique_ptr<Target> found) const;
+
     Expected expected_;
     std::unique_ptr<Target> target_;
     core::Status status_;

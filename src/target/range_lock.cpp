@@ -22,7 +22,7 @@ bool set(int fd, short type, std::int64_t begin, std::int64_t end)
 }  // namespace
 
 RangeLock::RangeLock(Target const& file, std::int64_t begin, std::int64_t end)
-    : fd_(begin < end ? descriptor(file) : -1), begin_(begin), end_(end)
+    : fd_(begin < end ? file.descriptor() : -1), begin_(begin), end_(end)
 {
     if (fd_ >= 0 && !set(fd_, F_WRLCK, begin_, end_)) fd_ = -1;
 }

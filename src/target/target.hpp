@@ -44,6 +44,9 @@ public:
     virtual core::Result<std::uint64_t> size() = 0;
     /// Closes the descriptor and reports errors of the file system.
     virtual core::Status close() = 0;
+    /// The descriptor of the file that has the target's name, for queries about it and its file system; -1 if there is
+    /// none.
+    [[nodiscard]] virtual int descriptor() const { return -1; }
 
     core::Status write(std::int64_t offset, std::span<std::byte const> bytes);
     core::Result<std::uint64_t> read(std::int64_t offset, std::span<std::byte> bytes);
@@ -68,8 +71,5 @@ core::Status sync_directory_of(std::string const& path);
 
 /// Discards writes, for measuring what precedes them; everything else goes to `file`.
 std::unique_ptr<Target> discard_writes(std::unique_ptr<Target> file);
-
-/// The descriptor of a file target, for queries about its file system.
-int descriptor(Target const& file);
 
 }  // namespace tapioca::target

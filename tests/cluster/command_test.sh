@@ -9,7 +9,7 @@ mark="mark-$$-$RANDOM" # in the arguments of every process to look for
 trap 'rm -rf "$work"' EXIT
 
 fail() { [ ! -s "$work/out" ] || cat "$work/out"; echo "command_test: $*" >&2; exit 1; }
-box() { "$tool" "$1" "${mpi[@]}" --timeout 60 "${@:2}"; }
+box() { "$tool" "$1" "${mpi[@]}" --timeout 150 "${@:2}"; }
 
 refused() { # STATUS WORDS COMMAND...: one line that says it
     local status=0 expected=$1 words=$2

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <numeric>
 #include <span>
 
@@ -10,11 +9,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "contract/every_tier.hpp"
 #include "core/units.hpp"
-#include "machine/tier/kinds.hpp"
 
 /// What posix_fallocate() says, if not 0.
 static int error_of_allocating = 0;
@@ -30,29 +28,7 @@ extern "C" int posix_fallocate(int fd, off_t offset, off_t bytes)
 namespace tapioca::machine {
 namespace {
 
-/// What users may wish for.
-std::vector<std::string> tiers()
-{
-    std::vector<std::string> wishes;
-    for (auto const* const kind : tier_kinds()) {
-        std::string wish(kind->name);
-        auto const scratch = std::filesystem::current_path() / wish;
-        std::filesystem::create_directories(scratch);
-        if (kind->sample) wish += ":" + kind->sample(scratch);
-        wishes.push_back(wish);
-    }
-    return wishes;
-}
-
-/// Ends the process like a crash would, without destructors; the exit status tells whether `body` held.
-int in_another_process(std::function<bool()> const& body)
-{
-    auto const child = ::fork();
-    if (child == 0) ::_exit(body() ? 0 : 1);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return status;
-}
+using test::in_another_process;
 
 class TierContract : public testing::TestWithParam<std::string> {
 protected:
@@ -220,8 +196,7 @@ TEST_P(TierContract, MappingsMove)
     EXPECT_EQ(files(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TierContract, testing::ValuesIn(tiers()),
-                         [](auto const& instance) { return instance.param.substr(0, instance.param.find(':')); });
+INSTANTIATE_TEST_SUITE_P(Tiers, TierContract, testing::ValuesIn(test::every_tier()), test::tier_of_test);
 
 }  // namespace
 }  // namespace tapioca::machine

@@ -1,12 +1,15 @@
 // crash_check SEED RANKS TARGET BEFORE DIRECTORY: checks that the file is what the calls that returned have written,
 // over its contents BEFORE. If a later call had begun and not returned, its bytes may be there or not. If the machine
 // stopped, the same holds for everything that docs/stage.md does not promise to survive. Prints the number of bytes
-// compared.
+// compared. If nothing of the file is promised, not even that there is one, it prints "0 0"; for the TARGET - it only
+// says so by its status: 0 if it is so, otherwise 3.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <unordered_map>
 
 #include "crash/scenario.hpp"
 #include "support/file_model.hpp"
@@ -49,20 +52,37 @@ std::vector<int> promised(Scenario const& scenario, std::vector<Progress> const&
     return result;
 }
 
+/// What was written to each byte of the file.
+using History = std::unordered_map<std::size_t, Bytes>;
+
+/// A chunk of a set whose journal is left after the machine stopped: its data may be what the place had before it.
+void add_chunk(FileModel& model, History& history, std::int64_t base, Declared const& variable, Bytes const& data,
+               bool certain)
+{
+    FileModel::each(base, variable, data, [&](std::size_t at, std::byte value) {
+        auto& earlier = history[at];
+        if (!certain) model.add(at, std::byte{});
+        for (auto const one : earlier)
+            if (!certain) model.add(at, one);
+        earlier.push_back(value);
+    });
+}
+
 /// Adds the writes of one call.
-void add_call(FileModel& model, Scenario const& scenario, std::uint64_t seed, std::size_t number,
-              std::vector<Progress> const& progress, std::vector<int> const& certain)
+void add_call(FileModel& model, History& history, Scenario const& scenario, std::uint64_t seed, std::size_t number,
+              std::vector<Progress> const& progress, std::vector<int> const& certain, CrashKind kind)
 {
     auto const& call = scenario.calls[number - 1];
     if (call.kind != CrashCall::Kind::write) return;
     for (std::size_t rank = 0; rank < progress.size(); ++rank) {
         if (progress[rank].begun < static_cast<int>(number)) continue;
+        bool const is_certain = certain[rank] >= static_cast<int>(number);
         auto const data = written_by(scenario, seed, number, rank);
-        for (std::size_t v = 0; v < data.size(); ++v)
-            if (certain[rank] >= static_cast<int>(number))
-                model.write(call.base, scenario.jobs[call.job][rank][v], data[v]);
-            else
-                model.begin(call.base, scenario.jobs[call.job][rank][v], data[v]);
+        for (std::size_t v = 0; v < data.size(); ++v) {
+            auto const& variable = scenario.jobs[call.job][rank][v];
+            is_certain ? model.write(call.base, variable, data[v]) : model.begin(call.base, variable, data[v]);
+            if (kind.loss && kind.subfiled) add_chunk(model, history, call.base, variable, data[v], is_certain);
+        }
     }
 }
 
@@ -92,11 +112,16 @@ int main(int argc, char** argv)
     }
     auto const kind = crash_kind();
     auto const scenario = scenario_of(seed, static_cast<int>(ranks), "", kind);
-    if (!opened && scenario.create && file.empty()) return std::puts("0 0"), 0;  // killed while opening
     auto const certain = promised(scenario, progress, kind);
+    bool const anew = scenario.create || before.empty();
+    bool const nothing = kind.loss && kind.subfiled && anew && *std::max_element(certain.begin(), certain.end()) < 1;
+    if (std::string(argv[3]) == "-") return nothing ? 0 : 3;
+    if (!opened && scenario.create && file.empty()) return std::puts("0 0"), 0;  // killed while opening
+    if (nothing) return std::puts("0 0"), 0;
+    History history;
     FileModel model(opened && scenario.create ? Bytes() : before);
     for (std::size_t number = 1; number <= scenario.calls.size(); ++number)
-        add_call(model, scenario, seed, number, progress, certain);
+        add_call(model, history, scenario, seed, number, progress, certain, kind);
     auto const wrong = model.first_wrong(file);
     if (wrong >= 0) return fail(seed, progress, wrong, file);
     std::printf("%zu %zu\n", file.size(), model.open_bytes());

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# crash_test.sh BIN KILL_AT FORGET LAUNCHER...: jobs with staged files, declared and of MPI-IO, are killed at random
-# moments and recovered; the files must have all that calls had written when they returned. Sometimes the machine stops,
-# too: what was not synced is taken away from the file, its marker and its logs. CRASHES=200 makes more of it, SEED=n
-# repeats one, KINDS="dropin loss" chooses (declared, dropin, loss, dropin-loss).
+# crash_test.sh BIN KILL_AT FORGET LAUNCHER...: jobs with staged files and with sets of subfiles, declared and of MPI-IO,
+# are killed at random moments and recovered; the files must have all that calls had written when they returned.
+# Sometimes the machine stops, too: what was not synced is taken away from the file, its subfiles, its marker and its
+# logs. CRASHES=200 makes more of it, SEED=n repeats one, KINDS="dropin loss" chooses: declared, dropin, subfiled,
+# staged-subfiled, dropin-subfiled, dropin-staged-subfiled; loss, and each of the others with -loss behind it; target,
+# target-drain, dropin-target, dropin-target-drain, whose data stays in directories of pretended nodes and is drained.
 set -euo pipefail
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/jobs.sh"
 bin=$1 kill_at=$2 forget_library=$3
 launcher=("${@:4}")
 dropin=$(ls "$bin"/../lib*/libtapioca_mpiio.so 2>/dev/null | head -n 1 || true)
-kinds=(${KINDS:-declared declared loss ${dropin:+dropin dropin dropin-loss}})
+kinds=(${KINDS:-declared declared loss subfiled staged-subfiled subfiled-loss staged-subfiled-loss
+    target target-drain ${dropin:+dropin dropin dropin-loss dropin-subfiled dropin-subfiled-loss dropin-target}})
 lanes=${LANES:-6} crashes=${CRASHES:-12}
 work=$(mktemp -d "${TMPDIR:-/tmp}/tapioca-crash.XXXXXX")
 trap 'forget; rm -rf "$work"' EXIT
-unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING
+unset TAPIOCA_STAGE TAPIOCA_STAGE_MAPPING TAPIOCA_TARGET
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 
 # What jobs that were killed while they opened or closed, and recoveries, left in memory.
@@ -48,12 +51,16 @@ wait_until() { # CONDITION
         [ -e "/proc/$job" ] || [ "$1" = none_left ] || return 0
         nap_ms 10
     done
-    fail "waited too long: $1"
+    # A rank that is killed while MPI starts may leave a launcher that waits for ever.
+    [ "$1" = all_started ] && [ "$way" = call ] || fail "waited too long: $1"
+    kill -KILL $job 2>/dev/null || true
+    note never_started
 }
 
 run_and_kill() {
     local all names=()
     rm -rf d kept && mkdir d kept
+    keep_set
     case $kind in *loss) names+=("$forget_library") ;; esac
     case $kind in dropin*) names+=("$dropin") ;; esac
     export CRASH_KIND=$kind FORGET_ROOT=$PWD/ FORGET_KEPT=$PWD/kept
@@ -63,7 +70,7 @@ run_and_kill() {
         names+=("$kill_at") ;;
     esac
     "${launcher[@]}" -n "$ranks" \
-        sh -c "$preloaded" "$(IFS=:; echo "${names[*]-}")" "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" d >out 2>&1 </dev/null &
+        sh -c "$preloaded" "$(IFS=:; echo "${names[*]-}")" "$bin/crash_worker" "$seed" "$PWD/file" "$PWD/stage" "$PWD/d" >out 2>&1 </dev/null &
     job=$!
     unset KILL_AT KILL_RANK
     wait_until all_started
@@ -80,7 +87,7 @@ run_and_kill() {
 # The machine stops: what was not synced is gone, in part or all of it.
 lose() {
     local lost
-    lost=$("$bin/crash_lose" "$seed" kept "$PWD/file" before "$PWD/file" "$PWD"/file.tapioca* "$PWD/stage") || fail "losing"
+    lost=$("$bin/crash_lose" "$seed" kept "$PWD/file" before "$PWD/file" "$PWD"/file.tapioca* "$PWD/stage" "$PWD/file.subfiles") || fail "losing"
     note lost "$lost"
     note losses
 }
@@ -95,15 +102,19 @@ wait_or_kill() { # a rank that has not come to the call, or waits to be killed
 }
 
 refused() { # a file that was not closed is not opened, and nothing is touched
-    local before
-    before=$(cksum file file.tapioca stage/*/* 2>/dev/null || true)
+    local before had_logs=
+    [ ! -e file.tapioca ] || had_logs=1
+    before=$(cksum file file.tapioca stage/*/* file.subfiles/* 2>/dev/null || true)
     if "${launcher[@]}" -n 2 "$bin/crash_worker" open file >out 2>&1; then # all of it was flushed
-        [ ! -e file.tapioca ] || fail "opened before it was recovered"
+        [ ! -e file.tapioca ] && is_complete || fail "opened before it was recovered"
         note cleared
         return 0
     fi
-    grep -q "^1 .*tapioca log recover" out || fail "refused for another reason"
-    [ "$before" = "$(cksum file file.tapioca stage/*/* 2>/dev/null || true)" ] || fail "touched by an open that was refused"
+    local verb=subfile
+    [ ! -e file.tapioca ] || verb=log
+    grep -q "^1 .*tapioca $verb recover" out || fail "refused for another reason"
+    # Logs that were flushed as a whole are removed, also if the set is still to be completed.
+    [ -n "$had_logs" ] && [ ! -e file.tapioca ] || [ "$before" = "$(cksum file file.tapioca stage/*/* file.subfiles/* 2>/dev/null || true)" ] || fail "touched by an open that was refused"
     note refused
 }
 
@@ -124,6 +135,118 @@ interrupted() {
     esac
 }
 
+# Sets of subfiles.
+is_set() { [ -e file ] && [ "$(stat -c %s file)" -eq 1013 ] && head -c 100 file | grep -qa "TAPIOCA subfile set"; }
+# Or no set at all. Subfiles without a chunk may be left until the set is written again.
+is_complete() { ! is_set || ! "$bin/tapioca" subfile verify file 2>&1 | tee -a log.out | grep -q -e ^interrupted -e ^damaged; }
+make_set() { # of the plain file, or leave it to the job
+    if is_set && grep -qa "^tier: " file; then forget_set; cp -p before file; fi # that of an earlier round
+    is_set || [ ! -s file ] || "$bin/tapioca" subfile split --subfiles $((1 + RANDOM % 3)) file >log.out 2>&1 || fail "splitting"
+}
+keep_set() { # what was there when the job began is durable
+    local name
+    for name in file file.subfiles/*; do
+        [ ! -f "$name" ] || cp -p "$name" "kept/$(stat -c %i "$name")"
+    done
+}
+killed() { # NUMBER PROGRAM...: before one of so many calls that change something; true if it was
+    ! { KILL_AT=$((1 + RANDOM % $1)) sh -c "$preloaded" "$kill_at" "${@:2}" >>log.out 2>&1; } 2>/dev/null
+}
+complete_set() {
+    is_set || return 0
+    while chance 2; do ! killed 10 "$bin/tapioca" subfile recover file || note completions_killed; done
+    "$bin/tapioca" subfile recover file >>log.out 2>&1 || return 1
+    note completed
+    is_complete || fail "the set is not complete"
+}
+# Makes the file a plain one, or a plain copy of the set.
+join_set() {
+    rm -f plain
+    is_set || { # killed when there was no stub yet, or no longer
+        rm -rf file.subfiles
+        [ -e file ] || : >file
+        cp -p file plain
+        return 0
+    }
+    if chance 2; then
+        "$bin/tapioca-join" -o plain file >>log.out 2>&1 || fail "joining a copy"
+        return 0
+    fi
+    while chance 2; do ! killed 12 "$bin/tapioca-join" file || note joins_killed; done
+    if chance 2; then # killed when it was at its end, the file is plain
+        "$bin/tapioca-join" file >>log.out 2>&1 || grep -q "is not a set of subfiles" log.out || fail "joining"
+    else
+        "${launcher[@]}" -n $((1 + RANDOM % 3)) "$bin/tapioca-join" file >>log.out 2>&1 || grep -q "is not a set of subfiles" log.out || fail "joining"
+    fi
+    [ ! -e file.joining ] && [ ! -e file.joining.done ] && [ ! -e file.subfiles ] || fail "a join has left something"
+    note joined
+    cp -p file plain
+}
+forget_set() { rm -rf file.subfiles file.joining* node?/*; : >file; }
+
+# Sets whose data stays on the nodes, each of which has a directory.
+on_target() { [[ $kind == *target* ]]; }
+places() { find node? -mindepth 1 -maxdepth 1 | wc -l; }
+fill_set() { # with what the file has, on the tier; or leave it to the job to make the set
+    forget_set
+    if [ -s before ] && chance 2; then
+        CRASH_KIND=$kind "${launcher[@]}" -n "$ranks" "$bin/crash_worker" fill "$seed" "$PWD/file" "$PWD/before" >out 2>&1 || fail "filling"
+        note filled
+    else
+        : >before
+    fi
+}
+nodes_with_data() {
+    local node last=1
+    for node in 0 1 2 3; do [ -z "$(ls "node$node")" ] || last=$((node + 1)); done
+    echo $last
+}
+read_by_nodes() { # TO: with a rank on each node that has data, and sometimes on more
+    local readers
+    readers=$(nodes_with_data)
+    ! chance 4 || readers=4
+    rm -f "$1"
+    "${launcher[@]}" -n "$readers" "$bin/crash_worker" read "$PWD/file" "$PWD/$1" >out 2>&1 || fail "reading by $readers nodes"
+    note read_by_nodes
+}
+killed_drain() { # NODE: true if it was killed
+    ! { (cd "node$1" && KILL_AT=$((1 + RANDOM % 30)) sh -c "$preloaded" "$kill_at" "$bin/tapioca" target drain ../file >>../log.out 2>&1); } 2>/dev/null
+}
+# Brings all data to the directory. These nodes are one host, so each says that it misses what the others have.
+drain_set() {
+    local node
+    for node in 0 1 2 3; do
+        while chance 2; do ! killed_drain "$node" || note drains_killed; done
+    done
+    if chance 2; then
+        read_by_nodes again
+        cmp -s seen again || fail "other bytes when a part of them is drained"
+    fi
+    for node in 3 1 0 2; do
+        (cd "node$node" && "$bin/tapioca" target drain ../file >../drain.out 2>&1) || grep -q "are missing, though they were written here" drain.out ||
+            { cat drain.out >>log.out; fail "draining on node $node"; }
+    done
+    "$bin/tapioca" target drain file >drain.out 2>&1 && grep -q "everything is in its directory" drain.out || { cat drain.out >>log.out; fail "not everything is drained"; }
+    if ls file.subfiles/draining.* >>log.out 2>/dev/null; then fail "copies are left"; fi
+    note drained
+}
+# Nothing is left on the tiers; what was made for a file that came to nothing, or was replaced, goes with a command.
+clear_places() {
+    local node
+    [ "$(places)" -ne 0 ] || return 0
+    touch -d '2 minutes ago' node?/tapioca-* # what is younger may be somebody's who is just making it
+    for node in 0 1 2 3; do (cd "node$node" && "$bin/tapioca" target drop --gone ssd:/proc/self/cwd >>../log.out 2>&1) || fail "dropping what is gone"; done
+    [ "$(places)" -eq 0 ] || fail "places are left: $(ls -R node?)"
+    note cleared_places
+}
+read_and_drain() {
+    if is_set; then
+        read_by_nodes seen
+        drain_set
+    fi
+    clear_places
+}
+
 # After the loss of a machine some things that were not promised may be damaged, and the file's time of last change may
 # be later than what is known of it.
 consent() {
@@ -141,7 +264,7 @@ consent() {
 finally() { # COMMAND...
     "$@" "${how[@]}" file >>log.out 2>&1 && return 0
     case $kind in *loss) ;; *) fail "recovering" ;; esac
-    tail -n 1 log.out | grep -q -e --force || fail "recovering"
+    grep -q -e --force log.out || fail "recovering"
     note forced
     "$@" "${how[@]}" --force file >>log.out 2>&1 || fail "recovering by force"
 }
@@ -164,6 +287,19 @@ recover() {
     note recovered
     [ ! -e file.tapioca ] || fail "the marker is left"
 }
+recover_all() { # the set, the logs and the set
+    : >log.out
+    case $kind in *subfiled* | *target*) ;; *) recover; return ;; esac
+    if "$bin/crash_check" "$seed" "$ranks" - before d && [[ $kind == *loss ]]; then
+        note unpromised
+        rm -rf file.tapioca*
+        forget_set
+        return 0
+    fi
+    [ -e file.tapioca ] && chance 2 || complete_set || fail "completing the set"
+    [ ! -e file.tapioca ] || recover
+    complete_set || fail "completing the set after the recovery of the logs"
+}
 
 round() {
     seed=$1 RANDOM=$1
@@ -171,33 +307,48 @@ round() {
     ways=(one all call)
     way=${ways[RANDOM % 3]}
     kind=${kinds[seed % ${#kinds[@]}]}
-    cp -p file before
+    # One rank alone makes a plain file in place of a set, and what a lost machine leaves of that is not looked at.
+    case $kind in dropin*subfiled-loss) [ $ranks -gt 1 ] || ranks=2 ;; esac
+    cp -p plain before
+    case $kind in
+    *subfiled*) make_set ;;
+    *target*) fill_set ;;
+    *) ! is_set || { forget_set; cp -p plain file; } ;;
+    esac
     run_and_kill
     case $kind in *loss) lose ;; esac
     pids >>processes
     cat file.tapioca >>markers 2>/dev/null || true
-    if [ "${kind%loss}" = "$kind" ] && [ -e file.tapioca ] && chance 8; then refused; fi
-    recover
-    answer=$("$bin/crash_check" "$seed" "$ranks" file before d) || fail "$kind: $answer"
+    if [ "${kind%loss}" = "$kind" ] && { [ -e file.tapioca ] || ! is_complete; } && chance 8; then refused; fi
+    recover_all
+    ! on_target || read_and_drain
+    join_set
+    ! on_target || [ ! -e seen ] || cmp -s seen plain || fail "other bytes when all is drained"
+    rm -f seen again
+    answer=$("$bin/crash_check" "$seed" "$ranks" plain before d) || fail "$kind: $answer"
     note bytes "${answer% *}"
     note open "${answer#* }"
     rm -rf stage/*
     rm -f file.tapioca.rank*
-    if [ "$(stat -c %s file)" -gt 4000000 ]; then : >file; fi
+    if [ "$(stat -c %s plain)" -gt 4000000 ]; then forget_set; : >plain; fi
 }
 
 lane() { # NUMBER: its part of the rounds, on one file
     local i
-    mkdir -p "$work/$1/stage"
+    mkdir -p "$work/$1/stage" "$work/$1"/node{0,1,2,3}
     cd "$work/$1"
     begin_naps nobody
     : >file
+    : >plain
     for ((i = $1; i < crashes; i += lanes)); do
         [ ! -e ../failed ] || exit 1
         round "$((first + i))"
     done
 }
 
+kinds_killed() { # each with its number
+    awk '$1 ~ /^kills_/ { sum[substr($1, 7)] += $2 } END { for (kind in sum) printf "%s%s %d", sep++ ? ", " : "", kind, sum[kind] }' "$work"/*/notes
+}
 total() { awk -v name="$1" '$1 == name { sum += $2 } END { print sum + 0 }' "$work"/*/notes; }
 
 first=${SEED:-$((RANDOM * 32768 + RANDOM))}
@@ -205,9 +356,12 @@ first=${SEED:-$((RANDOM * 32768 + RANDOM))}
 for ((n = 0; n < lanes; ++n)); do lane $n & running[n]=$!; done
 status=0
 for ((n = 0; n < lanes; ++n)); do wait "${running[n]}" || status=1; done
-[ $status -eq 0 ] || { echo "crash_test: the first seed was $first" >&2; exit 1; }
-echo "crash_test: seeds from $first on; $(total kills) kills (declared $(total kills_declared), with the machine" \
-    "$(total kills_loss), drop-in $(total kills_dropin), with the machine $(total kills_dropin-loss)), $(total ended) jobs that came to their end," \
+[ $status -eq 0 ] || echo "crash_test: the first seed was $first; up to the failure:" >&2
+echo "crash_test: seeds from $first on; $(total kills) kills ($(kinds_killed)), $(total ended) jobs that came to their end," \
     "$(total lost) bytes lost in $(total losses) machines that stopped, $(total partial) recoveries in part, $(total forced) forced," \
     "$(total refused) refused openings; $(total recovered) recoveries, $(total recoveries_killed) of them killed first;" \
+    "$(total completed) sets completed, $(total completions_killed) attempts killed; $(total joined) joined, $(total joins_killed) attempts killed;" \
+    "$(total filled) sets on a tier to begin with, $(total read_by_nodes) read by nodes, $(total drained) drained, $(total drains_killed) drains killed," \
+    "$(total cleared_places) times places of no file;" \
     "$(total bytes) bytes compared, of which $(total open) could be one of several"
+exit $status

@@ -1,7 +1,7 @@
 // crash_lose SEED KEPT TARGET BEFORE PATH...: does to the files below each PATH what a machine that stops does. For
 // every page that differs from the copy kept at the file's last fsync (see forget.c), the old or the new one is kept,
 // at random; a file that was never synced keeps only zeros or new pages. TARGET began as BEFORE. Prints how many bytes
-// were lost.
+// were lost. A copy that is older than the file is of another one, which had the same inode.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -36,6 +36,15 @@ Contents contents(std::string const& path)
     std::ifstream(path, std::ios::binary)
         .read(reinterpret_cast<char*>(result.bytes.data()), static_cast<std::streamsize>(result.bytes.size()));
     return result;
+}
+
+/// When the file was made, in ns; 0 if that is not known.
+std::int64_t born(std::string const& path)
+{
+    struct statx info = {};
+    bool const known =
+        ::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &info) == 0 && (info.stx_mask & STATX_BTIME) != 0;
+    return known ? info.stx_btime.tv_sec * 1'000'000'000 + info.stx_btime.tv_nsec : 0;
 }
 
 /// What is left of `now` where `kept` is certain; how many bytes that are lost is added up.
@@ -90,7 +99,8 @@ int main(int argc, char** argv)
         struct stat info = {};
         if (::stat(file.c_str(), &info) != 0) return 1;
         auto const kept = std::string(argv[2]) + "/" + std::to_string(info.st_ino);
-        auto certain = contents(fs::exists(kept) ? kept : file == target ? argv[4] : "/none");
+        bool const is_its = fs::exists(kept) && born(file) <= born(kept);
+        auto certain = contents(is_its ? kept : file == target ? argv[4] : "/none");
         put(file, mixed(random, certain, contents(file), lost));
     }
     std::printf("%zu\n", lost);

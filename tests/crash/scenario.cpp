@@ -15,6 +15,21 @@ std::byte byte_of(std::uint64_t seed, std::uint64_t index)
     return static_cast<std::byte>(x >> 56);
 }
 
+/// The directory of a node is the working directory of its ranks.
+void put_on_tier(Options& options, Random& random, CrashKind kind)
+{
+    options.target = "ssd:/proc/self/cwd";
+    options.subfile.reset();
+    if (random.chance(70)) options.ranks_per_node = random.pick(1, 2);
+    options.target_through = random.one_of<std::uint64_t>({0, 0, 2000});
+    if (kind.drains) {
+        options.target_drain = TargetDrain::background;
+        options.target_size = random.one_of<std::uint64_t>({10'000, 100'000, 300'000});
+    } else {
+        options.target_drain = random.one_of<TargetDrain>({TargetDrain::never, TargetDrain::close, TargetDrain::close});
+    }
+}
+
 Options random_options(Random& random, std::string const& stage, CrashKind kind)
 {
     Options options;
@@ -26,6 +41,16 @@ Options random_options(Random& random, std::string const& stage, CrashKind kind)
     if (random.chance(40)) options.stage_drain = random.one_of<std::string>({"on", "100M"});
     if (random.chance(30)) options.direct = random.one_of<Direct>({Direct::never, Direct::always});
     options.buffersize = random.one_of<std::uint64_t>({4096, 65536});
+    if (!kind.staged) {
+        options.stage.reset();
+        options.stage_sync = StageSync::sync;  // nothing else makes anything durable
+        options.stage_drain.reset();
+    }
+    if (kind.subfiled) {
+        options.subfile = random.one_of<std::string>({"node", "files:2", "files:2", "files:3", "nodes:2"});
+        if (random.chance(40)) options.ranks_per_node = random.pick(1, 2);
+    }
+    if (kind.target) put_on_tier(options, random, kind);
     return options;
 }
 
@@ -59,7 +84,15 @@ CrashKind crash_kind()
 {
     auto const* const words = std::getenv("CRASH_KIND");
     std::string_view const kind = words ? words : "";
-    return {kind.find("dropin") != kind.npos, kind.find("loss") != kind.npos};
+    auto const has = [&](std::string_view word) { return kind.find(word) != kind.npos; };
+    bool const target = has("target");
+    bool const subfiled = has("subfiled") || target;
+    return {has("dropin"), has("loss"), subfiled, !subfiled || has("staged"), target, has("drain")};
+}
+
+int node_of(Options const& options, int rank)
+{
+    return options.ranks_per_node ? rank / *options.ranks_per_node : 0;
 }
 
 Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, CrashKind kind)
@@ -69,19 +102,23 @@ Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, Cr
     scenario.options = random_options(random, stage, kind);
     scenario.create = random.chance(30);
     // That a file was emptied is promised as little as what is written then.
-    if (kind.loss && scenario.options.stage_sync == StageSync::sync) scenario.create = false;
+    if (kind.loss && !kind.subfiled && scenario.options.stage_sync == StageSync::sync) scenario.create = false;
     for (auto jobs = kind.dropin ? 0 : random.pick(1, 3); jobs > 0; --jobs)
         scenario.jobs.push_back(random_job(random, ranks));
     auto const block = random.one_of<std::int64_t>({700, 5'000, 70'000});
     for (int turn = 0; turn < 2; ++turn) scenario.jobs.push_back(turns(ranks, block, turn));
     for (auto calls = random.pick(3, 120); calls > 0; --calls) {
         auto call = random_call(random, scenario.jobs);
-        call.alone = kind.dropin && random.chance(40);
+        // A rank alone does not reach what another node has.
+        bool const reaches_all = !kind.target || node_of(scenario.options, ranks - 1) == 0;
+        call.alone = kind.dropin && reaches_all && random.chance(40);
         // Between two collective calls ranks that write alone must keep out of each other's way.
         if (call.alone) call.job = 0;
         if (call.alone) call.base = 0;
         scenario.calls.push_back(call);
     }
+    // That there is a set is promised only when something of it is.
+    if (kind.loss && kind.subfiled && scenario.create) scenario.calls.front() = {CrashCall::Kind::sync};
     scenario.closes = random.chance(50);
     return scenario;
 }

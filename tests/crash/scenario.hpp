@@ -29,11 +29,18 @@ struct Scenario {
 };
 /// What kind of job, by the words in CRASH_KIND.
 struct CrashKind {
-    bool dropin = false;  ///< MPI-IO through the drop-in library; every variable is one extent
-    bool loss = false;    ///< the machine stops, and not only its processes
+    bool dropin = false;    ///< MPI-IO through the drop-in library; every variable is one extent
+    bool loss = false;      ///< the machine stops, and not only its processes
+    bool subfiled = false;  ///< the file is a set of subfiles, or becomes one
+    bool staged = true;     ///< with logs
+    bool target = false;    ///< the set's data stays on a tier of the nodes
+    bool drains = false;    ///< which is drained while the job computes
 };
 CrashKind crash_kind();
 Scenario scenario_of(std::uint64_t seed, int ranks, std::string const& stage, CrashKind kind);
+
+/// The node of a rank, which has a directory of its own for the data of a set on a tier.
+int node_of(Options const& options, int rank);
 
 /// What `rank` writes in a call, variable by variable.
 std::vector<Bytes> written_by(Scenario const& scenario, std::uint64_t seed, std::size_t call, std::size_t rank);

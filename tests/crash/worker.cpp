@@ -2,15 +2,23 @@
 // writes its process id to DIRECTORY/pid.RANK, and to DIRECTORY/progress.RANK which calls it has begun and which have
 // returned. What it wrote outlives the process, since it went to the kernel. Rank CRASH_RANK kills itself in the
 // middle, or does what CRASH_WAY says: segv, abort (MPI's), exit. CRASH_PAUSE
-// is the time between two calls in us. With CRASH_KIND=dropin it uses MPI-IO, for the drop-in library.
+// is the time between two calls in us. CRASH_KIND says which kind of job it is: scenario.hpp.
+//
+// The ranks of a job on a tier work in the directory TARGET's/nodeN of their node.
 //
 // crash_worker open TARGET: opens the file and closes it; says why if it cannot.
+// crash_worker fill SEED TARGET FROM: all ranks write the bytes of FROM, with the options of the seed.
+// crash_worker read TARGET TO: ranks, of which each is a node by itself, read the file; rank 0 makes a plain file of
+// it.
 #include <mpi.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <span>
 #include <string>
 
 #include <fcntl.h>
@@ -19,6 +27,7 @@
 #include <tapioca/tapioca.hpp>
 
 #include "crash/scenario.hpp"
+#include "support/file_model.hpp"
 
 namespace {
 
@@ -88,14 +97,23 @@ class MpiIo {
 public:
     MpiIo(Scenario const& scenario, std::uint64_t seed, std::string const& target) : scenario_(scenario), seed_(seed)
     {
-        set("STAGE", *scenario.options.stage);
+        auto const& options = scenario.options;
+        if (options.stage) set("STAGE", *options.stage);
+        if (options.subfile) set("SUBFILE", *options.subfile);
+        if (options.ranks_per_node) set("RANKS_PER_NODE", std::to_string(*options.ranks_per_node));
+        if (options.target) set_target(options);
         set("STAGE_MAPPING", scenario.options.stage_mapping == StageMapping::node ? "node" : "process");
         auto const sync = *scenario.options.stage_sync;
         set("STAGE_SYNC", sync == StageSync::write ? "write" : sync == StageSync::collective ? "collective" : "sync");
         if (scenario.options.stage_size) set("STAGE_SIZE", std::to_string(*scenario.options.stage_size));
         if (scenario.options.stage_drain) set("STAGE_DRAIN", *scenario.options.stage_drain);
         set("BUFFERSIZE", std::to_string(*scenario.options.buffersize));
-        if (scenario.create && rank == 0) (void)::truncate(target.c_str(), 0);
+        if (scenario.create && rank == 0) {
+            if (options.subfile)
+                (void)MPI_File_delete(target.c_str(), MPI_INFO_NULL);
+            else
+                (void)::truncate(target.c_str(), 0);
+        }
         MPI_Barrier(MPI_COMM_WORLD);
         check(MPI_File_open(MPI_COMM_WORLD, target.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file_));
     }
@@ -117,6 +135,15 @@ private:
     static void set(char const* name, std::string const& value)
     {
         ::setenv((std::string("TAPIOCA_") + name).c_str(), value.c_str(), 1);
+    }
+    static void set_target(Options const& options)
+    {
+        set("TARGET", *options.target);
+        set("TARGET_DRAIN", *options.target_drain == TargetDrain::never        ? "never"
+                            : *options.target_drain == TargetDrain::background ? "background"
+                                                                               : "close");
+        set("TARGET_THROUGH", std::to_string(*options.target_through));
+        if (options.target_size) set("TARGET_SIZE", std::to_string(*options.target_size));
     }
     static void check(int error)
     {
@@ -153,11 +180,19 @@ void run_mpiio(Scenario const& scenario, std::uint64_t seed, std::string const& 
     if (!scenario.closes) ::sleep(20);
 }
 
+/// Goes to the directory of this rank's node.
+void go_to(int node, std::string const& target)
+{
+    auto const directory = std::filesystem::path(target).parent_path() / ("node" + std::to_string(node));
+    std::filesystem::current_path(directory);
+}
+
 void run(std::uint64_t seed, std::string const& target, std::string const& stage, std::string const& directory)
 {
     auto const scenario = scenario_of(seed, ranks, stage, crash_kind());
     Diary const diary(directory);
     tell_process(directory);
+    if (crash_kind().target) go_to(node_of(scenario.options, rank), target);
     MPI_Barrier(MPI_COMM_WORLD);
     if (crash_kind().dropin) return run_mpiio(scenario, seed, target, diary);
     diary.begin(0);
@@ -175,7 +210,7 @@ void run(std::uint64_t seed, std::string const& target, std::string const& stage
         auto const& call = scenario.calls[number - 1];
         switch (call.kind) {
         case CrashCall::Kind::write: write(scenario, seed, number, steps[call.job]); break;
-        case CrashCall::Kind::flush: file.flush(); break;
+        case CrashCall::Kind::flush: crash_kind().target ? file.drain() : file.flush(); break;
         case CrashCall::Kind::sync: file.sync(); break;
         case CrashCall::Kind::size: (void)file.size(); break;
         case CrashCall::Kind::pause: ::usleep(2000); break;
@@ -197,6 +232,57 @@ try {
     return 1;
 }
 
+/// The part of `bytes` bytes that this rank has.
+Pattern part_of(std::int64_t bytes)
+{
+    auto const begin = bytes * rank / ranks;
+    Pattern pattern;
+    pattern.add({{begin, bytes * (rank + 1) / ranks - begin}});
+    return pattern;
+}
+
+void fill(std::uint64_t seed, std::string const& target, std::string const& from)
+{
+    auto const options = scenario_of(seed, ranks, "", crash_kind()).options;
+    go_to(node_of(options, rank), target);
+    auto file = File::open(MPI_COMM_WORLD, target, Mode::create, options);
+    auto const all = contents(from);
+    auto const size = static_cast<std::int64_t>(all.size());
+    auto const begin = size * rank / ranks;
+    auto const part = std::span(all).subspan(static_cast<std::size_t>(begin),
+                                             static_cast<std::size_t>(size * (rank + 1) / ranks - begin));
+    {
+        auto step = file.declare(part_of(size));
+        step.write(0, part);
+        step.finish();
+    }
+    file.close();
+}
+
+int read(std::string const& target, std::string const& to)
+try {
+    go_to(rank, target);
+    Options options;
+    options.ranks_per_node = 1;
+    auto file = File::open(MPI_COMM_WORLD, target, Mode::read, options);
+    auto const size = static_cast<std::int64_t>(file.size());
+    Bytes all(static_cast<std::size_t>(size));
+    {
+        // Every rank reads all of it, so that all get what others have.
+        Pattern pattern;
+        pattern.add({{0, size}});
+        auto step = file.declare(pattern);
+        step.read(0, all);
+        step.finish();
+    }
+    file.close();
+    if (rank == 0) std::ofstream(to, std::ios::binary).write(reinterpret_cast<char const*>(all.data()), size);
+    return 0;
+} catch (Error const& error) {
+    if (rank == 0) std::printf("%s\n", error.what());
+    return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -207,6 +293,10 @@ int main(int argc, char** argv)
     int result = 0;
     if (argc == 3 && std::strcmp(argv[1], "open") == 0)
         result = open_only(argv[2]);
+    else if (argc == 5 && std::strcmp(argv[1], "fill") == 0)
+        fill(std::strtoull(argv[2], nullptr, 10), argv[3], argv[4]);
+    else if (argc == 4 && std::strcmp(argv[1], "read") == 0)
+        result = read(argv[2], argv[3]);
     else if (argc >= 5)  // more is a mark to find the process by
         run(std::strtoull(argv[1], nullptr, 10), argv[2], argv[3], argv[4]);
     else

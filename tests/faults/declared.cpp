@@ -10,6 +10,8 @@
 #include <tapioca/tapioca.hpp>
 
 #include "declared/file_state.hpp"
+#include "faults/on_nodes.hpp"
+#include "faults/set_contents.hpp"
 #include "faults/sweep.hpp"
 #include "flush/log_flush.hpp"
 #include "stage/find_logs.hpp"
@@ -70,13 +72,14 @@ struct Way {
     Options options;
     Deal deal{500, 500};
     bool background = false;
+    std::optional<Deal> written = {};  ///< what is read was dealt in another way
+    bool drains = false;               ///< by a call, after the steps
 };
 
 /// The whole file, or nothing.
-Bytes contents(std::string const& path)
+Bytes contents(std::string const& path, std::string& wrong)
 {
-    std::ifstream in(path, std::ios::binary);
-    std::string const text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    auto const text = whole_file(path, wrong);
     auto const* const begin = reinterpret_cast<std::byte const*>(text.data());
     return {begin, begin + text.size()};
 }
@@ -84,7 +87,9 @@ Bytes contents(std::string const& path)
 /// On rank 0: steps that were acknowledged are in the file; of the others each byte is as it was or as it shall be.
 std::string check_file(std::string const& path, Way const& way, int ranks, std::vector<bool> const& acknowledged)
 {
-    auto const file = contents(path);
+    std::string unreadable;
+    auto const file = contents(path, unreadable);
+    if (!unreadable.empty()) return unreadable;
     for (int step = 0; step < steps; ++step)
         for (int rank = 0; rank < ranks; ++rank) {
             std::int64_t i = 0;
@@ -103,7 +108,7 @@ std::string check_file(std::string const& path, Way const& way, int ranks, std::
 }
 
 /// Writes a file step by step; which steps were acknowledged.
-std::vector<bool> write_file(Trial& trial, std::string const& path, Way const& way, bool& closed)
+std::vector<bool> write_file(Trial& trial, fs::path const& path, Way const& way, bool& closed)
 {
     std::vector<bool> acknowledged(steps, false);
     std::optional<File> file;
@@ -135,6 +140,7 @@ std::vector<bool> write_file(Trial& trial, std::string const& path, Way const& w
             acknowledged[static_cast<std::size_t>(s)] =
                 staged ? trial.local_call("finish", run) : trial.call("finish", run);
         }
+        if (way.drains) (void)trial.call("drain", [&] { return outcome_of([&] { file->drain(); }); });
         (void)trial.call("sync", [&] { return outcome_of([&] { file->sync(); }); });
         Bytes back(each);
         bool const read = trial.call("read", [&] {
@@ -195,7 +201,7 @@ void recover(Trial& trial, std::string const& path)
     if (!logs.empty()) stage::remove_directory(logs[0].place.directory);
 }
 
-void judge(Trial& trial, Way const& way, std::vector<bool> const& acknowledged)
+void judge(Trial& trial, Way const& way, OnNodes const& nodes, std::vector<bool> const& acknowledged)
 {
     trial.disarm();
     // The communicator may hold what the failure left: the next file must work on it.
@@ -203,8 +209,12 @@ void judge(Trial& trial, Way const& way, std::vector<bool> const& acknowledged)
     auto const next = write_file(trial, trial.path("next"), way, closed);
     trial.expect(closed && std::count(next.begin(), next.end(), true) == steps, "the next file does not work");
     MPI_Barrier(trial.comm());
+    auto const incomplete = trial.rank() == 0 ? complete_set(trial.path("file")) : std::string();
+    trial.expect(incomplete.empty(), incomplete);
+    MPI_Barrier(trial.comm());
     recover(trial, trial.path("file"));
     MPI_Barrier(trial.comm());
+    for (auto const* const name : {"file", "next"}) nodes.drain(trial, trial.path(name));
     if (trial.rank() != 0) return;
     trial.expect(check_file(trial.path("next"), way, trial.ranks(), next).empty(), "the next file is wrong");
     auto const wrong = check_file(trial.path("file"), way, trial.ranks(), acknowledged);
@@ -221,27 +231,66 @@ Way placed(Trial const& trial, Way way)
 
 void write_and_judge(Trial& trial, Way const& way)
 {
+    OnNodes const nodes(trial, way.options.target.has_value());
     bool closed = true;
     auto const acknowledged = write_file(trial, trial.path("file"), way, closed);
-    judge(trial, way, acknowledged);
+    judge(trial, way, nodes, acknowledged);
+}
+
+/// The file of the first step.
+Bytes image_of(Deal const& deal, int ranks)
+{
+    Bytes file(static_cast<std::size_t>(deal.span(ranks)));
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::int64_t i = 0;
+        for (auto const& extent : deal.extents(ranks, rank))
+            for (std::int64_t at = 0; at < extent.length; ++at)
+                file[static_cast<std::size_t>(extent.offset + at)] = byte_at(0, rank, i++);
+    }
+    return file;
+}
+
+/// What a rank reads of it.
+Bytes gathered_from(Bytes const& file, std::vector<Extent> const& extents)
+{
+    Bytes data;
+    for (auto const& [offset, length] : extents)
+        data.insert(data.end(), file.begin() + offset, file.begin() + offset + length);
+    return data;
+}
+
+/// Makes the file that is to be read, without faults: all ranks write a set; or rank 0 writes a plain file.
+void make_file(Trial const& trial, Way const& way, Deal const& deal)
+{
+    auto const path = trial.path("file");
+    if (way.options.subfile || way.options.target) {
+        auto file = File::open(trial.comm(), path, Mode::create, way.options);
+        Pattern pattern;
+        pattern.add(deal.extents(trial.ranks(), trial.rank()));
+        {
+            auto step = file.declare(pattern);
+            auto const data = data_of(0, trial.rank());
+            step.write(0, data);
+            (void)step.finish();
+        }
+        file.close();
+    } else if (trial.rank() == 0) {
+        auto const file = image_of(deal, trial.ranks());
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<char const*>(file.data()), static_cast<std::streamsize>(file.size()));
+    }
+    MPI_Barrier(trial.comm());
 }
 
 /// Reads a file that is there.
 void read_and_judge(Trial& trial, Way const& way)
 {
-    auto const path = trial.path("file");
+    fs::path const path = trial.path("file");
+    OnNodes const nodes(trial, way.options.target.has_value());
     auto const span = way.deal.span(trial.ranks());
-    if (trial.rank() == 0) {
-        Bytes file(static_cast<std::size_t>(span));
-        for (int rank = 0; rank < trial.ranks(); ++rank) {
-            std::int64_t i = 0;
-            for (auto const& extent : way.deal.extents(trial.ranks(), rank))
-                for (std::int64_t at = 0; at < extent.length; ++at)
-                    file[static_cast<std::size_t>(extent.offset + at)] = byte_at(0, rank, i++);
-        }
-        std::ofstream(path, std::ios::binary).write(reinterpret_cast<char const*>(file.data()), span);
-    }
-    MPI_Barrier(trial.comm());
+    auto const deal = way.written.value_or(way.deal);
+    make_file(trial, way, deal);
+    auto const right = gathered_from(image_of(deal, trial.ranks()), way.deal.extents(trial.ranks(), trial.rank()));
     std::optional<File> file;
     std::optional<Step> step;
     if (trial.call("open", [&] {
@@ -264,7 +313,7 @@ void read_and_judge(Trial& trial, Way const& way)
                     });
                 });
                 if (read && step->received(0) == static_cast<std::uint64_t>(each))
-                    trial.expect(back == data_of(0, trial.rank()), "what was read is wrong");
+                    trial.expect(back == right, "what was read is wrong");
                 if (read && step->received(0) != static_cast<std::uint64_t>(each))
                     trial.expect(fs::file_size(path) < static_cast<std::uintmax_t>(span),
                                  "read too little of a whole file");
@@ -277,6 +326,7 @@ void read_and_judge(Trial& trial, Way const& way)
     bool closed = true;
     auto const next = write_file(trial, trial.path("next"), way, closed);
     trial.expect(closed && std::count(next.begin(), next.end(), true) == steps, "the next file does not work");
+    for (auto const* const name : {"file", "next"}) nodes.drain(trial, trial.path(name));
     if (trial.rank() == 0)
         trial.expect(check_file(trial.path("next"), way, trial.ranks(), next).empty(), "the next file is wrong");
 }
@@ -306,6 +356,17 @@ Options staged(StageMapping mapping, char const* tier = "ssd")
     return options;
 }
 
+/// On the nodes' tier, which has room for one step and a half of a node.
+Options on_tier(TargetDrain drain)
+{
+    auto options = nodes("p2p");
+    options.target = own_tier;
+    options.target_drain = drain;
+    options.target_through = 0;
+    options.target_size = each * ranks_of_a_node * 3 / 2;
+    return options;
+}
+
 std::vector<Scenario> scenarios()
 {
     auto const with = [](Options options, auto change) {
@@ -323,6 +384,22 @@ std::vector<Scenario> scenarios()
         {"nodes-p2p-holes", {nodes("p2p"), holes, true}},
         {"nodes-rma", {nodes("rma")}},
     };
+    auto const subfiled = [&](Options options, char const* layout) {
+        options.subfile = layout;
+        return options;
+    };
+    std::vector<std::pair<std::string, Way>> const sets = {
+        {"subfile", {subfiled(gathered(), "files:2")}},
+        {"subfile-holes", {subfiled(gathered(), "files:2"), holes, true}},
+        {"subfile-others", {subfiled(gathered(), "files:3"), {250, 250}, false, Deal{500, 500}}},
+        {"subfile-nodes", {subfiled(nodes("p2p"), "node")}},
+        {"target-nodes", {on_tier(TargetDrain::never)}},
+        {"target-nodes-others", {on_tier(TargetDrain::never), {250, 250}, false, Deal{500, 500}}},
+        {"target-nodes-small", {with(on_tier(TargetDrain::never), [](Options& o) { o.target_through.reset(); })}},
+        {"target-nodes-close", {on_tier(TargetDrain::close), holes}},
+        {"target-nodes-called", {on_tier(TargetDrain::never), {500, 500}, false, {}, true}},
+        {"target-nodes-drained", {on_tier(TargetDrain::background)}},
+    };
     std::vector<std::pair<std::string, Way>> const logs = {
         {"staged-process", {staged(StageMapping::process)}},
         {"staged-node", {staged(StageMapping::node), holes}},
@@ -330,14 +407,18 @@ std::vector<Scenario> scenarios()
         {"staged-sync", {with(staged(StageMapping::process), [](Options& o) { o.stage_sync = StageSync::write; })}},
         {"staged-drain", {with(staged(StageMapping::process), [](Options& o) { o.stage_drain = "on"; })}},
         {"staged-full", {with(staged(StageMapping::process), [](Options& o) { o.stage_size = 4096; })}},
+        {"staged-subfile", {subfiled(staged(StageMapping::process), "files:2")}},
         {"staged-nodes", {with(staged(StageMapping::node), [](Options& o) { o.ranks_per_node = 2; })}},
     };
     std::vector<Scenario> all;
-    for (auto const& [name, way] : ways) {
+    auto direct_ways = ways;
+    direct_ways.insert(direct_ways.end(), sets.begin(), sets.end());
+    for (auto const& [name, way] : direct_ways) {
         all.push_back(
             {"write-" + name, "declared", [way = way](Trial& trial) { write_and_judge(trial, placed(trial, way)); }});
         all.push_back({"read-" + name, "declared",
-                       [way = way](Trial& trial) { read_and_judge(trial, placed(trial, way)); }, false});
+                       [way = way](Trial& trial) { read_and_judge(trial, placed(trial, way)); },
+                       way.options.target.has_value()});  // a catalogue that others cut short is damaged for good
     }
     for (auto const& [name, way] : logs)
         all.push_back({name, "staged", [way = way](Trial& trial) { write_and_judge(trial, placed(trial, way)); }});

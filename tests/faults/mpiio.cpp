@@ -3,10 +3,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "faults/on_nodes.hpp"
+#include "faults/set_contents.hpp"
 #include "faults/sweep.hpp"
 
 namespace tapioca::faults {
@@ -53,6 +54,16 @@ bool staged()
     return std::getenv("TAPIOCA_STAGE") != nullptr;
 }
 
+bool on_tier()
+{
+    return std::getenv("TAPIOCA_TARGET") != nullptr;
+}
+
+bool subfiled()
+{
+    return std::getenv("TAPIOCA_SUBFILE") != nullptr || on_tier();
+}
+
 /// A collective access of `each` bytes: the blocking call, or the nonblocking one and the wait for it.
 int access(MPI_File file, bool later, bool write, int call, Bytes& data, MPI_Status* status)
 {
@@ -91,6 +102,13 @@ std::vector<bool> write_file(Trial& trial, std::string const& path, bool later)
         for (int c = 0; c < calls_made; ++c) {
             auto data = data_of(c, trial.rank());
             auto const write = [&] { return outcome_of(access(file, later, true, c, data, MPI_STATUS_IGNORE)); };
+            if (subfiled() && c == calls_made - 1) {  // every rank by itself
+                acknowledged[static_cast<std::size_t>(c)] = trial.local_call("write_at", [&] {
+                    return outcome_of(MPI_File_write_at(file, static_cast<MPI_Offset>(c) * each, data.data(), each,
+                                                        MPI_BYTE, MPI_STATUS_IGNORE));
+                });
+                continue;
+            }
             acknowledged[static_cast<std::size_t>(c)] =
                 staged() ? trial.local_call("write_at_all", write) : trial.call("write_at_all", write);
         }
@@ -112,8 +130,9 @@ std::vector<bool> write_file(Trial& trial, std::string const& path, bool later)
 
 std::string check_file(std::string const& path, int ranks, std::vector<bool> const& acknowledged)
 {
-    std::ifstream in(path, std::ios::binary);
-    std::string const file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    std::string unreadable;
+    auto const file = whole_file(path, unreadable);
+    if (!unreadable.empty()) return unreadable;
     for (int call = 0; call < calls_made; ++call)
         for (int rank = 0; rank < ranks; ++rank)
             for (int i = 0; i < each; ++i) {
@@ -145,10 +164,14 @@ void recover(Trial& trial, std::string const& path)
 
 void write_and_judge(Trial& trial, bool later)
 {
+    OnNodes const nodes(trial, on_tier());
     auto const acknowledged = write_file(trial, trial.path("file"), later);
     trial.disarm();
     auto const next = write_file(trial, trial.path("next"), later);
+    auto const incomplete = trial.rank() == 0 ? complete_set(trial.path("file")) : std::string();
+    trial.expect(incomplete.empty(), incomplete);
     recover(trial, trial.path("file"));
+    for (auto const* const name : {"file", "next"}) nodes.drain(trial, trial.path(name));
     if (trial.rank() != 0) return;
     trial.expect(check_file(trial.path("next"), trial.ranks(), std::vector<bool>(calls_made, true)).empty(),
                  "the next file is wrong");
@@ -163,8 +186,11 @@ int main(int argc, char** argv)
 {
     using namespace tapioca::faults;
     MPI_Init(&argc, &argv);
-    std::string const name =
-        std::string("mpiio") + (staged() ? "-staged" : "") + (std::getenv("TAPIOCA_RANKS_PER_NODE") ? "-nodes" : "");
+    std::string const name = std::string("mpiio") + (staged() ? "-staged" : "") +
+                             (on_tier()    ? "-target"
+                              : subfiled() ? "-subfile"
+                                           : "") +
+                             (std::getenv("TAPIOCA_RANKS_PER_NODE") ? "-nodes" : "");
     std::vector<Scenario> scenarios = {{name, "drop-in", [](Trial& trial) { write_and_judge(trial, false); }}};
     if (name == "mpiio")  // else they are logged, or the MPI library's
         scenarios.push_back({"mpiio-nonblocking", "drop-in", [](Trial& trial) { write_and_judge(trial, true); }});

@@ -102,6 +102,9 @@ for mpi in "${mpis[@]}"; do
             run "$mpi" "mpiio-$io-$what" "$library" OMPI_MCA_io=$io "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"
         done
         run "$mpi" "mpiio-nodes-$what" "$library" TAPIOCA_RANKS_PER_NODE=2 "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"
+        run "$mpi" "mpiio-subfile-$what" "$library" TAPIOCA_SUBFILE=files:2 "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"
+        run "$mpi" "mpiio-target-$what" "$library" TAPIOCA_TARGET=ssd:/proc/self/cwd TAPIOCA_TARGET_THROUGH=0 TAPIOCA_TARGET_DRAIN=close \
+            TAPIOCA_RANKS_PER_NODE=2 "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"
         run "$mpi" "mpiio-staged-$what" "$library" "$stage" "${gathered[@]}" -- "$bin/fault_sweep_mpiio" "${pick[@]}"
     done
     # A target that stalls for ten seconds.

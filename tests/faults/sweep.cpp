@@ -79,6 +79,7 @@ Arguments parse(int argc, char** argv)
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
     }
+    a.directory = fs::absolute(a.directory).string();  // scenarios may work in others
     return a;
 }
 
@@ -225,7 +226,7 @@ private:
         }
         MPI_Barrier(everybody_);
         // What could not be removed is still there: the next run's business.
-        if (auto const left = rank_ == 0 && fault.op != Op::name ? litter() : std::string(); !left.empty())
+        if (auto const left = rank_ == 0 && fault.op != Op::name ? litter(fault) : std::string(); !left.empty())
             violations.push_back("left behind: " + left);
         MPI_Barrier(everybody_);
         if (rank_ == 0) fresh(a_.directory);
@@ -263,22 +264,45 @@ private:
     }
 
     /// What is in the directories but the two files.
-    [[nodiscard]] std::string litter() const
+    [[nodiscard]] std::string litter(Fault const& fault) const
     {
         std::string found;
-        for (auto const* const inner : {"", "/stage", "/tier"})
+        auto const belongs = [](std::string const& name) {
+            return name == "file" || name == "next" ||
+                   std::find(std::begin(directories), std::end(directories), "/" + name) != std::end(directories);
+        };
+        for (auto const* const inner : directories)
             for (auto const& entry : fs::directory_iterator(a_.directory + inner))
-                if (auto const name = entry.path().filename().string();
-                    name != "file" && name != "next" && name != "stage" && name != "tier")
-                    found += entry.path().string() + " ";
+                if (auto const name = entry.path().filename().string(); !belongs(name))
+                    found +=
+                        name.ends_with(".subfiles") ? litter_of_set(entry.path(), fault) : entry.path().string() + " ";
+        return found;
+    }
+
+    /// What is in a set's directory but what a complete set has there; all of it if there is no set. Journals stay if
+    /// nobody knows whether the index is durable. A stub that others have cut short is none.
+    [[nodiscard]] static std::string litter_of_set(fs::path const& directory, Fault const& fault)
+    {
+        if (fault.op == Op::sync || fault.kind == Kind::truncate) return {};
+        std::error_code error;
+        auto file = directory;
+        if (!fs::exists(file.replace_extension(), error)) file.replace_extension();  // of file.2.subfiles
+        bool const is_set = fs::file_size(file, error) == 1013;
+        std::string found = is_set ? "" : directory.string() + " ";
+        for (auto const& entry : fs::directory_iterator(directory))
+            if (auto const name = entry.path().filename().string();
+                !is_set || (name != "index" && name != "rest" && name != "stub" && !name.starts_with("subfile.")))
+                found += entry.path().string() + " ";
         return found;
     }
 
     static void fresh(std::string const& directory)
     {
         fs::remove_all(directory);
-        for (auto const* const inner : {"", "/stage", "/tier"}) fs::create_directories(directory + inner);
+        for (auto const* const inner : directories) fs::create_directories(directory + inner);
     }
+    /// What a trial finds: for logs, for buffers, and those of two nodes for sets on a tier.
+    static constexpr char const* directories[] = {"", "/stage", "/tier", "/node0", "/node1"};
 
     [[nodiscard]] std::vector<std::vector<int>> gather_calls() const
     {

@@ -85,6 +85,7 @@ contains
             call check(all_equal(status%bytes, n * 8) .and. all_equal(int(status%error, int64), 0_int64), "statuses")
         end do
         call tapioca_flush(file)
+        call tapioca_drain(file)
         call tapioca_sync(file)
         call tapioca_size(file, bytes)
         call check(bytes == 2 * ranks * 3 * n * 8, "size")

@@ -358,6 +358,7 @@ TEST(CArguments, NullHandlesAndPointersAreRefused)
     EXPECT_EQ(TAPIOCA_Step_free(nullptr), bad);
     EXPECT_EQ(TAPIOCA_Last_failure(nullptr), bad);
     expect_code(TAPIOCA_Flush(file), bad, {"TAPIOCA_Flush: the file handle is null"});
+    expect_code(TAPIOCA_Drain(file), bad, {"TAPIOCA_Drain: the file handle is null"});
     expect_code(TAPIOCA_Sync(file), bad, {"TAPIOCA_Sync: the file handle is null"});
 }
 

@@ -27,6 +27,7 @@ TEST(C, WritesAndReadsDeclaredVariables)
     for (int i = 0; i < Arrays::n; ++i) EXPECT_OK(a.write(file, i));
     a.expect_statuses(Arrays::each, TAPIOCA_SUCCESS);
     EXPECT_OK(TAPIOCA_Flush(file));
+    EXPECT_OK(TAPIOCA_Drain(file));
     EXPECT_OK(TAPIOCA_Sync(file));
     Arrays::expect_in(scratch.path("file"));
     int64_t size = 0;

@@ -2,12 +2,14 @@
 // command line. It does not use GoogleTest, because MPI is initialised and finalised in between.
 #include <mpi.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -398,7 +400,30 @@ void started_and_left()
     MPI_Finalize();
 }
 
-/// The log stays, and rank 0 says so.
+/// Writes a file that is never closed. Rank 0 says so, in one line, and how to get `what` is left; others say nothing.
+void require_told(std::string const& name, Options const& options, std::string const& what)
+{
+    bool const first = rank_in(MPI_COMM_WORLD) == 0;
+    auto const said = "said" + std::to_string(rank_in(MPI_COMM_WORLD));
+    require(std::freopen(said.c_str(), "w", stderr), "the standard error into a file");
+    {
+        auto file = File::open(MPI_COMM_WORLD, name, Mode::create, options);
+        auto step = file.declare(blocks(MPI_COMM_WORLD));
+        auto const data = letters(MPI_COMM_WORLD);
+        step.write(0, data);
+        step.finish();
+    }
+    std::fflush(stderr);
+    std::ifstream in(said);
+    std::string const all((std::istreambuf_iterator<char>(in)), {});
+    bool const told = all.find(name + ": was never closed: ") != std::string::npos &&
+                      all.find("`tapioca " + what + " recover " + name + "`") != std::string::npos;
+    bool const sound = first ? told && std::count(all.begin(), all.end(), '\n') == 1 : all.empty();
+    if (!sound) std::printf("FAILED: said: \"%s\"\n", all.c_str());
+    if (!sound) std::abort();
+}
+
+/// The log stays.
 void never_closed_staged()
 {
     MPI_Init(nullptr, nullptr);
@@ -407,23 +432,24 @@ void never_closed_staged()
     if (first) std::filesystem::remove_all("log");
     if (first) std::filesystem::create_directory("log");
     MPI_Barrier(MPI_COMM_WORLD);
-    auto const said = "said" + std::to_string(rank_in(MPI_COMM_WORLD));
-    require(std::freopen(said.c_str(), "w", stderr), "the standard error into a file");
-    {
-        auto options = small_buffers();
-        options.stage = "ssd:" + std::filesystem::absolute("log").string();
-        auto file = File::open(MPI_COMM_WORLD, "unclosed.staged", Mode::create, options);
-        auto step = file.declare(blocks(MPI_COMM_WORLD));
-        auto const data = letters(MPI_COMM_WORLD);
-        step.write(0, data);
-        step.finish();
+    auto options = small_buffers();
+    options.stage = "ssd:" + std::filesystem::absolute("log").string();
+    require_told("unclosed.staged", options, "log");
+    MPI_Finalize();
+}
+
+/// The set is not complete.
+void never_closed_subfiled()
+{
+    MPI_Init(nullptr, nullptr);
+    if (rank_in(MPI_COMM_WORLD) == 0) {  // of a run before
+        std::filesystem::remove_all("unclosed.set");
+        std::filesystem::remove_all("unclosed.set.subfiles");
     }
-    std::fflush(stderr);
-    std::string line;
-    std::getline(std::ifstream(said), line);
-    bool const told = line.find("unclosed.staged: was never closed: ") != std::string::npos;
-    if (told != first) std::printf("FAILED: said: \"%s\"\n", line.c_str());
-    if (told != first) std::abort();
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto options = small_buffers();
+    options.subfile = "files:2";
+    require_told("unclosed.set", options, "subfile");
     MPI_Finalize();
 }
 
@@ -478,6 +504,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"has_one_watchdog", has_one_watchdog},
     {"never_closed", never_closed},
     {"never_closed_staged", never_closed_staged},
+    {"never_closed_subfiled", never_closed_subfiled},
     {"started_and_left", started_and_left},
     {"freed_communicator", freed_communicator},
     {"several_communicators", several_communicators},

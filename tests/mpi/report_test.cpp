@@ -96,6 +96,48 @@ TEST(Report, AccountsForEveryFileOfTheProcess)
     EXPECT_EQ(report["files"][1]["path"], scratch.path("second"));
 }
 
+TEST(Report, TellsWhatWentToWhichLevelAndHowLongItWaitedForRoom)
+{
+    Scratch const scratch;
+    std::filesystem::create_directory(scratch.path("tier"));
+    constexpr int steps = 6;
+    auto const* const per_node = std::getenv("TAPIOCA_RANKS_PER_NODE");
+    auto const of_step = each * (per_node ? std::atoi(per_node) : ranks());  // of rank 0's group
+    auto const all = static_cast<std::uint64_t>(steps * of_step);
+    for (auto const drain : {TargetDrain::close, TargetDrain::background}) {
+        Options options;
+        options.target = "ssd:" + scratch.path("tier");
+        options.target_through = 0;
+        options.target_drain = drain;
+        options.target_size = static_cast<std::uint64_t>(2 * of_step + 2 * 4096);  // two steps
+        options.report = scratch.path(drain == TargetDrain::close ? "close.json" : "background.json");
+        auto file = File::open(MPI_COMM_WORLD, scratch.path("a"), Mode::create, options);
+        auto step = file.declare(blocks());
+        auto const data = stream(static_cast<std::uint64_t>(rank()), each);
+        for (int t = 0; t < steps; ++t) {
+            step.rebase(t * each * ranks());
+            step.write(0, data);
+            step.finish();
+        }
+        file.close();
+        barrier();
+        std::ifstream in(*options.report);
+        auto const report = Json::parse(in, nullptr, false);
+        ASSERT_FALSE(report.is_discarded());
+        auto const& levels = report["files"][0]["subfiles"]["levels"];
+        EXPECT_EQ(levels["tier_bytes"].get<std::uint64_t>() + levels["file_system_bytes"].get<std::uint64_t>(), all);
+        EXPECT_GT(levels["drained_bytes"], 0);
+        EXPECT_GT(levels["draining_seconds"], 0.0);
+        EXPECT_GT(levels["waiting_seconds"], 0.0) << "six steps, and room for two";
+        if (drain == TargetDrain::close) {
+            EXPECT_EQ(levels["tier_bytes"], all / 3);  // what is drained at the end makes no room
+        } else {
+            EXPECT_EQ(levels["tier_bytes"], all) << "a full level slows down, and nothing goes past it";
+        }
+        barrier();
+    }
+}
+
 TEST(Report, OfFilesThatRanksOpenAloneHasANamePerRank)
 {
     Scratch const scratch;

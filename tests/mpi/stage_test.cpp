@@ -53,7 +53,7 @@ public:
         for (auto calls = random_.pick(2, 24); calls > 0; --calls) {
             if (random_.chance(5)) ::usleep(3000);  // the background_drainer gets on
             auto const what = random_.pick(1, 100);
-            if (what <= 65)
+            if (what <= 55)
                 write();
             else if (what <= 80)
                 read();

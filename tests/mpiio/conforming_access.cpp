@@ -337,7 +337,7 @@ void Maker::two_at_once()
 
 void Maker::shared_alone(Handle& handle)
 {
-    if (!has_shared_pointer(handle)) return;
+    if (!has_shared_pointer(handle) || (avoid_.shared_alone && handle.members.size() > 1)) return;
     complete_on(handle.number);
     barrier();
     auto const rank = handle.members[z(static_cast<int>(random_.between(0, std::ssize(handle.members) - 1)))];
@@ -387,6 +387,7 @@ void Maker::after_shared(Handle& handle)
 /// An access without MPI.
 void Maker::posix(int number)
 {
+    if (avoid_.without_mpi) return;
     auto& file = files_[z(number)];
     Operation operation;
     bool const write = random_.chance(50);

@@ -15,7 +15,7 @@ void Maker::view(Handle& handle)
     static std::vector<TypePtr> const bases = {named(MPI_BYTE, "BYTE", 1), named(MPI_SHORT, "SHORT", 2),
                                                named(MPI_INT, "INT", 4), named(MPI_DOUBLE, "DOUBLE", 8)};
     handle.base = bases[z(static_cast<int>(random_.between(0, 3)))];
-    handle.external32 = random_.chance(20);
+    handle.external32 = !avoid_.external32 && random_.chance(20);
     auto const etype = handle.base;
     auto const how = random_.between(0, 99);
     handle.same_views = true;
@@ -50,6 +50,7 @@ void Maker::view(Handle& handle)
 
 void Maker::atomicity(Handle& handle)
 {
+    if (avoid_.atomicity) return;
     complete_on(handle.number);
     barrier();
     handle.atomic = !handle.atomic;
@@ -67,8 +68,9 @@ void Maker::set_size(Handle& handle)
     complete_on(handle.number);
     complete_for_ompio();
     auto& file = files_[z(handle.file)];
-    auto const size =
-        random_.chance(60) ? random_.between(0, file.size()) : file.size() + random_.between(0, 3000) * scale_;
+    bool const may_cut = !handle.crowded || !avoid_.cuts_beside;
+    auto const size = may_cut && random_.chance(60) ? random_.between(0, file.size())
+                                                    : file.size() + random_.between(0, 3000) * scale_;
     std::vector<Order::Access> accesses;
     for (auto rank : handle.members)
         accesses.push_back({handle.order, rank, true, {}, Order::Size::Set, std::min(size, file.size())});

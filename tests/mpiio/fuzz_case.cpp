@@ -193,7 +193,7 @@ void Generator::one_step(int i)
     if (what < 86) return sync(i);
     if (what < 89 && !wild && !model.sequential() && model.same_view_everywhere()) return seek_shared(i);
     if (what < 92 && model.writes() && !model.sequential()) return resize(i);
-    if (what < 93 && !wild) return atomicity(i);
+    if (what < 93 && !wild && !avoid_.atomicity) return atomicity(i);
     if (what < 94) return set_info(i);
     if (what < 98 && !wild) return failing(i);
     if (what < 99) return null_file(i);

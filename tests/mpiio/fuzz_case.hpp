@@ -101,7 +101,12 @@ struct Avoid {
     bool failing_accesses = false;         ///< but for a negative count in a blocking independent access
     bool nonblocking_collectives = false;  ///< even one at a time
     bool types_freed_early = false;        ///< in nonblocking collective accesses
-    bool odd_views = false;  ///< with empty blocks, a negative lower bound or darrays of more than named types
+    bool atomicity = false;
+    bool external32 = false;
+    bool shared_alone = false;  ///< independent accesses at the shared pointer of several ranks
+    bool without_mpi = false;   ///< accesses to the file as it lies in the file system
+    bool cuts_beside = false;   ///< a file is made shorter while it has another handle
+    bool odd_views = false;     ///< with empty blocks, a negative lower bound or darrays of more than named types
 
     // Done only by the library under test.
     bool nested_memory = false;  ///< memory types of derived types

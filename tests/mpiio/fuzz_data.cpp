@@ -220,6 +220,7 @@ void Generator::choose_access(Slot const& slot, Step& step)
                    : how % 5 == 1 ? How::Nonblocking
                    : how % 5 == 2 ? How::Split
                                   : How::All;
+        if (avoid_.shared_alone && !by_all(step.how) && model.members.size() > 1) step.how = How::All;
     } else {
         step.where = random_.chance(55) ? Where::At : Where::Individual;
         bool const beside = avoid_.serves_nonblocking && model.members.size() > 1 && !model.atomic;

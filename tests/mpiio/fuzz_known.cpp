@@ -21,6 +21,11 @@ char const* name_of(Stack stack)
     return stack == Stack::Mpich ? "MPICH" : stack == Stack::Ompio ? "Open MPI, OMPIO" : "Open MPI, ROMIO";
 }
 
+bool makes_subfiles()
+{
+    return std::getenv("TAPIOCA_SUBFILE") != nullptr;
+}
+
 Avoid avoided(Stack stack)
 {
     Avoid avoid;
@@ -31,6 +36,9 @@ Avoid avoided(Stack stack)
         avoid.short_reads = avoid.empty_types = avoid.failing_accesses = avoid.sequential = avoid.preallocate =
             avoid.meeting = true;
     bool const staged = std::getenv("TAPIOCA_STAGE") != nullptr;
+    // What the library refuses on a set of subfiles.
+    avoid.atomicity = avoid.external32 = avoid.shared_alone = avoid.without_mpi = avoid.cuts_beside = makes_subfiles();
+    avoid.sequential = avoid.sequential || makes_subfiles();
     avoid.serves_ordered = !staged;
     avoid.serves_nonblocking = !staged && std::getenv("TAPIOCA_RANKS_PER_NODE") == nullptr;  // all are on one node
     return avoid;

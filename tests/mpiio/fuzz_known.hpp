@@ -34,6 +34,8 @@ enum class Stack { Ompio, OpenMpiRomio, Mpich };
 /// Which MPI library and which of its MPI-IO parts this process runs on.
 Stack stack_at_hand();
 char const* name_of(Stack stack);
+/// Whether new files become sets of subfiles.
+bool makes_subfiles();
 /// Input that is not made because this stack crashes or hangs on it.
 Avoid avoided(Stack stack);
 

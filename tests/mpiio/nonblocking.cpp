@@ -464,6 +464,38 @@ void ordered()
     meet();
 }
 
+// The same in a view that is not served: pointers count its etypes, whatever the view before it was. The bytes of a
+// number are all alike, so that they may be converted or not.
+void ordered_in_external32()
+{
+    auto file = open_file("external32");
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    char external32[] = "external32";
+    if (MPI_File_set_view(file, 0, MPI_INT, MPI_INT, external32, MPI_INFO_NULL) != MPI_SUCCESS) {
+        say("no external32 here");
+        return close(file);
+    }
+    constexpr int count = 100;
+    std::vector<int> data(count, 0x01010101 * (rank + 1));
+    MPI_Status status;
+    right(MPI_File_write_ordered_begin(file, data.data(), count, MPI_INT), "begin");
+    right(MPI_File_write_ordered_end(file, data.data(), &status), "end");
+    MPI_Offset pointer = -1;
+    right(MPI_File_get_position_shared(file, &pointer), "get_position_shared");
+    require(pointer == static_cast<MPI_Offset>(count) * ranks, "the shared pointer counts etypes");
+    meet();
+    for (int who = 0; who < ranks; ++who)
+        require(look("external32", static_cast<MPI_Offset>(who) * count * 4, count) ==
+                    std::vector<int>(count, 0x01010101 * (who + 1)),
+                "the part of rank " + std::to_string(who));
+    right(MPI_File_seek_shared(file, 0, MPI_SEEK_SET), "seek_shared");
+    std::vector<int> found(count);
+    right(MPI_File_read_ordered_begin(file, found.data(), count, MPI_INT), "begin");
+    right(MPI_File_read_ordered_end(file, found.data(), &status), "end");
+    require(found == data, "what was read");
+    close(file);
+}
+
 // Threads with a file each. They are opened and closed in one order, without which ROMIO hangs.
 void threads()
 {
@@ -511,9 +543,12 @@ void unfinished()
 int main(int argc, char** argv)
 {
     std::map<std::string, std::function<void()>> const scenarios = {
-        {"background", background}, {"progress", progress}, {"orders", orders},        {"many", many},
-        {"completion", completion}, {"unequal", unequal},   {"errors", errors},        {"forbidden", forbidden},
-        {"ordered", ordered},       {"threads", threads},   {"unfinished", unfinished}};
+        {"background", background}, {"progress", progress},
+        {"orders", orders},         {"many", many},
+        {"completion", completion}, {"unequal", unequal},
+        {"errors", errors},         {"forbidden", forbidden},
+        {"ordered", ordered},       {"ordered_in_external32", ordered_in_external32},
+        {"threads", threads},       {"unfinished", unfinished}};
     int provided = 0;
     bool const threaded = argc > 1 && argv[1] == std::string("threads");
     MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);

@@ -6,6 +6,10 @@
 #   --with-only      the program hangs without the library
 #   --staged         TAPIOCA_STAGE=dram, of which the report must tell; without --with-only in one more run, where the
 #                    results must be the same
+#   --subfiled TAPIOCA  in one more run, files consist of subfiles, which the command TAPIOCA joins; the results must be
+#                    the same
+#   --on-nodes TAPIOCA  in one more run, each two ranks are a node, and files consist of subfiles on the nodes' own
+#                    directories, from where the command TAPIOCA drains them; the results must be the same
 #   --says TEXT      what the program with the library must say on its error output, in one line (may be repeated)
 #   --tool FILE      another library that is preloaded, before ours and after it
 #   --skip REASON    says so and is skipped
@@ -13,13 +17,15 @@ set -euo pipefail
 
 fail() { echo "programs_test: $*" >&2; exit 1; }
 
-serves="" output_only="" with_only="" staged="" tool="" says=()
+serves="" output_only="" with_only="" staged="" subfiled="" on_nodes="" tool="" says=()
 while [ $# -gt 0 ]; do
     case $1 in
     --serves) serves=$2; shift 2 ;;
     --output-only) output_only=yes; shift ;;
     --with-only) with_only=yes; shift ;;
     --staged) staged=yes; shift ;;
+    --subfiled) subfiled=$2; shift 2 ;;
+    --on-nodes) on_nodes=$2; shift 2 ;;
     --says) says+=("$2"); shift 2 ;;
     --tool) tool=$2; shift 2 ;;
     --skip) echo "skipped: $2"; exit 77 ;;
@@ -44,7 +50,12 @@ run() { # NAME PRELOADED: in a folder of that name, with the libraries preloaded
     local name=$1 status=0
     mkdir "$work/$name"
     cd "$work/$name"
-    timeout -k 5 100 "${launcher[@]}" -n 4 sh -c '
+    timeout -k 5 100 "${launcher[@]}" -n 4 bash -c '
+        if [ -n "${NODES-}" ]; then  # the descriptor 99 of each two ranks is a directory of their own; launchers use lower ones
+            node=$NODES/$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2))
+            mkdir -p "$node"
+            exec 99<"$node"
+        fi
         if [ -n "$0" ]; then LD_PRELOAD=$0${LD_PRELOAD:+:$LD_PRELOAD}; export LD_PRELOAD; fi
         exec "$@"' "$2" "${program[@]}" >"$work/$name.out" 2>"$work/$name.err" || status=$?
     [ $status -eq 0 ] || {
@@ -91,6 +102,31 @@ was_staged() {
     tr -d ' \n' <"$work/report.json" | grep -qE '"stage":\{"tier":"dram".*"requests":[1-9]' || fail "nothing was staged"
 }
 
+drain_files() { # NAME: every node brings what it has; at least two must have something
+    local stub node drained=0
+    for node in "$work/nodes"/*; do
+        [ -z "$(ls "$node")" ] || drained=$((drained + 1))
+        for stub in "$work/$1"/*.subfiles; do
+            # Other nodes have the same host name, so that what they still have counts as missing here.
+            (exec 99<"$node"; "$on_nodes" target drain "${stub%.subfiles}") >"$work/drain.out" 2>&1 || true
+        done
+        [ -z "$(ls "$node")" ] || { cat "$work/drain.out" >&2; fail "something is left on a node: $(ls "$node"/*)"; }
+    done
+    [ $drained -gt 1 ] || fail "only $drained nodes had subfiles"
+}
+
+# Every file that consists of subfiles becomes a plain one.
+join_files() { # NAME TAPIOCA
+    local stub joined=0 tapioca=$2
+    for stub in "$work/$1"/*.subfiles; do
+        [ -d "$stub" ] || break
+        "$tapioca" subfile verify "${stub%.subfiles}" >"$work/verify.out" 2>&1 || { cat "$work/verify.out" >&2; fail "a set that is not sound"; }
+        "$tapioca" subfile join "${stub%.subfiles}" >"$work/join.out" 2>&1 || { cat "$work/join.out" >&2; fail "cannot join"; }
+        joined=$((joined + 1))
+    done
+    [ $joined -gt 0 ] || fail "no file consists of subfiles"
+}
+
 [ -n "$with_only" ] || run without ""
 # What was given back must not be used again.
 export TAPIOCA_REPORT=$work/report.json BEHAVIOUR_STRICT=1 MALLOC_PERTURB_=165
@@ -111,6 +147,27 @@ if [ -n "$staged" ] && [ -z "$with_only" ]; then
     was_staged
     same_output without staged
     [ -n "$output_only" ] || same_files without staged
+fi
+if [ -n "$subfiled" ]; then
+    rm -f "$TAPIOCA_REPORT"
+    export TAPIOCA_SUBFILE=files:2
+    run subfiled "$library"
+    unset TAPIOCA_SUBFILE
+    [ -z "$serves" ] || calls_were_served
+    join_files subfiled "$subfiled"
+    same_output without subfiled
+    [ -n "$output_only" ] || same_files without subfiled
+fi
+if [ -n "$on_nodes" ]; then
+    rm -f "$TAPIOCA_REPORT"
+    export NODES=$work/nodes TAPIOCA_TARGET=ssd:/proc/self/fd/99 TAPIOCA_TARGET_THROUGH=1K TAPIOCA_RANKS_PER_NODE=2
+    run on_nodes "$library"
+    unset NODES TAPIOCA_TARGET TAPIOCA_TARGET_THROUGH TAPIOCA_RANKS_PER_NODE
+    [ -z "$serves" ] || calls_were_served
+    drain_files on_nodes
+    join_files on_nodes "$on_nodes"
+    same_output without on_nodes
+    [ -n "$output_only" ] || same_files without on_nodes
 fi
 if [ -z "$with_only" ]; then
     same_output without with

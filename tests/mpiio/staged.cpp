@@ -178,6 +178,51 @@ void later_calls_win()
     require(read_file("later calls") == wanted, "the latest collective call's bytes");
 }
 
+Bytes read_at_all(MPI_File file, MPI_Offset at, int size)
+{
+    Bytes bytes(static_cast<std::size_t>(size));
+    MPI_Status status;
+    right(MPI_File_read_at_all(file, at, bytes.data(), size, MPI_BYTE, &status), "read_at_all");
+    int count = -1;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    bytes.resize(static_cast<std::size_t>(count));
+    return bytes;
+}
+
+/// What is in the logs is read from there, without a flush, unless some of it went to the file at once.
+void collective_reads()
+{
+    auto file = open_file("collective reads");
+    auto const regions = [](int of_rank) {
+        return noise(static_cast<std::size_t>(region), static_cast<unsigned>(of_rank) + 40);
+    };
+    write_at_all(file, rank * region, regions(rank));
+    auto const next = (rank + 1) % ranks;
+    require(read_at_all(file, next * region, region) == regions(next), "another rank's region");
+    require(read_at_all(file, rank * region, rank == 0 ? 0 : 999).size() == (rank == 0 ? 0U : 999U), "the count");
+    MPI_Datatype blocks = MPI_DATATYPE_NULL;
+    MPI_Type_vector(100, 10, 20, MPI_BYTE, &blocks);
+    MPI_Type_commit(&blocks);
+    Bytes apart(2000, 'x');
+    right(MPI_File_read_at_all(file, next * region, apart.data(), 1, blocks, MPI_STATUS_IGNORE), "with gaps in memory");
+    auto wanted = Bytes(2000, 'x');
+    auto const theirs = regions(next);
+    for (int i = 0; i < 100; ++i) std::copy_n(theirs.begin() + i * 10, 10, wanted.begin() + i * 20);
+    require(apart == wanted, "with gaps in memory");
+    MPI_Type_free(&blocks);
+    MPI_Barrier(MPI_COMM_WORLD);
+    require(std::filesystem::file_size("collective reads") == 0, "nothing was flushed");
+    MPI_Barrier(MPI_COMM_WORLD);
+
+    Bytes all;
+    for (int r = 0; r < ranks; ++r) put(all, r * region, regions(r));
+    for (int r = 0; r < ranks; ++r) put(all, r * region + 300, noise(50, static_cast<unsigned>(r) + 60));
+    write_at(file, rank * region + 300, noise(50, static_cast<unsigned>(rank) + 60));
+    require(read_at_all(file, 0, static_cast<int>(all.size())) == all, "with bytes that went to the file at once");
+    close_file(file);
+    require(read_file("collective reads") == all, "the file");
+}
+
 /// They go to the file at once and win over what was staged before, by this rank or by another.
 void small_independent_writes()
 {
@@ -1066,6 +1111,7 @@ std::map<std::string, std::function<void()>> const scenarios = {
     {"own_overlaps", own_overlaps},
     {"random_overlaps", random_overlaps},
     {"later_calls_win", later_calls_win},
+    {"collective_reads", collective_reads},
     {"small_independent_writes", small_independent_writes},
     {"small_after_large", small_after_large},
     {"own_writes_are_read", own_writes_are_read},

@@ -49,7 +49,7 @@ public:
         witness_.add(Counts::files, witness_.rank() == 0 ? 1 : 0);
         if (fault_) arm();
         auto const path = witness_.path(place_);
-        auto info = witness_.hints();
+        auto info = witness_.hints(script_.hints);
         opened_ = call("open", 0, [&] { file_.emplace(File::open(comm_, path, Mode::create, {}, info)); });
         MPI_Info_free(&info);
         if (opened_) declare_all();
@@ -63,7 +63,9 @@ public:
         switch (call_now.kind) {
         case Call::Kind::write: write(call_now); break;
         case Call::Kind::read: read(call_now, number + 1); break;
-        case Call::Kind::flush: (void)call("flush", number + 1, [&] { file_->flush(); }); break;
+        case Call::Kind::flush:
+            (void)call("flush", number + 1, [&] { number % 2 == 0 ? file_->flush() : file_->drain(); });
+            break;
         case Call::Kind::sync: (void)call("sync", number + 1, [&] { file_->sync(); }); break;
         case Call::Kind::size: size(number + 1); break;
         }
@@ -243,7 +245,7 @@ private:
     /// Through another handle: all that was written is there.
     void read_again()
     {
-        auto info = witness_.hints();
+        auto info = witness_.hints(script_.hints);
         auto const path = witness_.path(place_);
         (void)call("open to read", no_number, [&] { file_.emplace(File::open(comm_, path, Mode::read, {}, info)); });
         MPI_Info_free(&info);
@@ -285,7 +287,8 @@ void run_alone(Witness& witness)
         auto step = file.declare(pattern);
         Bytes data(200, filler);
         step.write(0, data);
-        step.finish();
+        step.start();  // with the thread that does I/O
+        step.wait();
         step.read(0, data);
         step.finish();
         file.close();

@@ -59,7 +59,7 @@ public:
 private:
     void open_as(int mode)
     {
-        auto info = witness_.hints();
+        auto info = witness_.hints(script_.hints);
         check(MPI_File_open(comm_, witness_.path(place_).c_str(), mode, info, &file_), "open");
         MPI_Info_free(&info);
     }

@@ -27,6 +27,8 @@ public:
         nodes();
         if (random_.chance(way_.trouble == Way::Trouble::kill ? 70 : 35)) log();
         rounds();
+        subfiles();
+        targets();
         auto& moment = script_.moment;
         moment.round = script_.rounds.size() - 1;
         auto const& files = script_.rounds.back().files;
@@ -95,6 +97,39 @@ private:
         }
         // The drop-in library keeps plans and memory for the next file of the same shape.
         if (way_.dropin && !troubled) script_.rounds.push_back(script_.rounds.back());
+    }
+
+    /// Some files are sets of subfiles, and then all of the warm-up: what is kept for the groups is there from then on.
+    /// The other choices do not depend on these.
+    void subfiles()
+    {
+        Random random(way_.seed * 0x9e3779b97f4a7c15U + 0x5e7);
+        if (!random.chance(45)) return;
+        give_hints(random,
+                   {{"subfile", random.one_of<std::string>({"node", "nodes:2", "files:2", "files:2", "files:3"})}});
+    }
+
+    /// The data of some files stays on the nodes, or is drained when they are closed, or meanwhile. What hosts in a box
+    /// have is out of reach afterwards, so it must be drained.
+    void targets()
+    {
+        Random random(way_.seed * 0x9e3779b97f4a7c15U + 0x7a6);
+        bool const drained = way_.box;
+        if (!random.chance(35) || (drained && way_.trouble != Way::Trouble::none)) return;
+        Hints hints = {{"target", "ssd:" + tier_}};
+        auto const drain = random.one_of<std::string>({"never", "close", "background", "background"});
+        hints.emplace_back("target_drain", drained && drain == "never" ? "close" : drain);
+        if (random.chance(60)) hints.emplace_back("target_through", random.one_of<std::string>({"0", "2000"}));
+        if (random.chance(50)) hints.emplace_back("target_size", random.one_of<std::string>({"1", "100000", "1M"}));
+        give_hints(random, hints);
+    }
+
+    void give_hints(Random& random, Hints const& hints)
+    {
+        for (auto& round : script_.rounds)
+            for (auto& file : round.files)
+                if (&round == &script_.rounds.front() || random.chance(60)) file.hints = hints;
+        if (way_.dropin && way_.trouble == Way::Trouble::none) script_.rounds.back() = *(script_.rounds.end() - 2);
     }
 
     FileScript file()

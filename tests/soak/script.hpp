@@ -34,10 +34,14 @@ struct Call {
     bool background = false;
 };
 
+/// Names without tapioca_, and values.
+using Hints = std::vector<std::pair<std::string, std::string>>;
+
 struct FileScript {
     std::vector<Job> patterns;
     std::vector<Call> calls;
     bool reread = false;  ///< opened again to read all of it
+    Hints hints;          ///< if it is to be a set of subfiles: which, and where its data stays
 };
 
 /// Files on one communicator, one after the other or all open at the same time.
@@ -54,13 +58,13 @@ struct Moment {
 };
 
 struct Script {
-    std::vector<std::pair<std::string, std::string>> settings;  ///< as hints: tapioca_buffersize and so on
+    Hints settings;  ///< tapioca_buffersize and so on
     bool staged = false;
     std::vector<Round> rounds;  ///< the first is a warm-up
     Moment moment;
     std::uint64_t luck = 0;  ///< chooses the fault
 };
-/// `stage` and `tier` are directories for logs and for buffers.
+/// `stage` and `tier` are directories for logs, and for buffers and what stays on the nodes.
 Script script_of(Way const& way, std::string const& stage, std::string const& tier);
 
 /// What a rank writes in a call, variable by variable.

@@ -193,6 +193,47 @@ forgotten() { # NAME...: a log's directory after its files
     done
 }
 
+# A set of subfiles becomes a plain file: it is completed, if its job has died, and read by another job or joined.
+make_plain() {
+    local directory file readers=$((1 + seed / 7 % 4))
+    for directory in file-*.subfiles; do
+        [ -e "$directory" ] || continue
+        file=${directory%.subfiles}
+        if [ "$(stat -c %s "$file" 2>/dev/null)" != 1013 ] || ! head -c 100 "$file" | grep -qa "TAPIOCA subfile set"; then
+            # killed before the file was a set, or after it was one
+            if [ -n "$died" ]; then rm -rf "$directory"; echo "left_by_killed 1" >>notes; else wrong files_left "left: $directory"; fi
+            continue
+        fi
+        echo "sets 1" >>notes
+        if [ $trouble = none ]; then
+            "$bin/tapioca" subfile verify "$file" >>recovered 2>&1 || wrong mismatches "$file is not a complete set"
+        else
+            "$bin/tapioca" subfile recover "$file" >>recovered 2>&1 || wrong mismatches "$file is not completed: $(tail -n 1 recovered)"
+            ! grep -q "^$file: recovered" recovered || echo "completed 1" >>notes
+        fi
+        if grep -qa '^tier: ' "$file"; then
+            echo "on_tier 1" >>notes
+            [ $((seed % 2)) -eq 0 ] || copy_by_readers "$file" early
+            timeout 60 "$bin/tapioca" target drain "$file" >>recovered 2>&1 || wrong mismatches "$file is not drained: $(tail -n 1 recovered)"
+        fi
+        if [ $((seed % 3)) -eq 0 ]; then
+            timeout 60 "${launch[@]}" -n $readers "$bin/tapioca-join" "$file" >>recovered 2>&1 || wrong mismatches "$file is not joined: $(tail -n 1 recovered)"
+            [ ! -e "$directory" ] || wrong files_left "left by a join: $directory"
+        else
+            copy_by_readers "$file" copy
+            rm -rf "$directory" && mv copy "$file"
+        fi
+        [ ! -e early ] || cmp -s early "$file" || wrong mismatches "$file is another one when it is drained"
+        rm -f early
+    done
+    # what a killed job had made for a file that came to nothing
+    [ -z "$died" ] || "$bin/tapioca" target drop --gone "ssd:$PWD/tier" >>recovered 2>&1 || wrong files_left "$(tail -n 1 recovered)"
+}
+
+copy_by_readers() { # FILE COPY
+    timeout 60 "${launch[@]}" -n $readers "$bin/soak_reader" "$1" "$2" >>recovered 2>&1 || wrong mismatches "$1 is not read by $readers ranks: $(tail -n 1 recovered)"
+}
+
 is_finished_log() { # PATH without .meta and .data: docs/formats/log.md
     [[ $1 =~ /tapioca-[0-9a-f]{32}/(rank|node)[0-9]+$ ]] || return 1
     [ -e "$1.meta" ] || return 0
@@ -272,6 +313,7 @@ aborts 1" >>notes
     esac
     ! grep -q ^WRONG err || { grep ^WRONG err >>failures; grep -q ^account out || echo "mismatches 1" >>notes; }
     recover
+    make_plain
     nothing_left
     "$bin/soak_check" "$seed" "$ranks" $interface $place $trouble . >checked 2>>failures || echo "mismatches 1" >>notes
     sed -n 's/^checked.* bytes=\([0-9]*\).*/compared \1/p' checked >>notes
@@ -318,6 +360,7 @@ rows() { # LABEL<tab>VALUE
         "interface" "declared $(of declared), drop-in $(of dropin)" \
         "hosts" "this one $(of here), in a box $(of box)" \
         "files" "$(of files)" \
+        "sets of subfiles" "$(of sets), read by other jobs or joined; of killed jobs, completed $(of completed); on a tier, drained or not $(of on_tier)" \
         "bytes written" "$(megabytes written)" \
         "bytes read and compared" "$(megabytes read); of files in the end $(megabytes compared)" \
         "faults injected" "$(of faults), came true $(of came_true)${kinds:+: $kinds}" \

@@ -47,6 +47,8 @@ Witness::Witness(int argc, char** argv, std::string const& interface)
     if (rank_ != 0) return;
     std::string told;
     for (auto const& [name, value] : script_.settings) told += " " + name + "=" + value;
+    for (auto const& file : script_.rounds.back().files)
+        for (auto const& [name, value] : file.hints) told.append(" ").append(name).append("=").append(value);
     std::printf("settings%s\n", told.c_str());
     std::fflush(stdout);
 }
@@ -61,11 +63,12 @@ std::string Witness::path(Place const& place) const
     return directory_ + "/" + file_name(place.round, place.file);
 }
 
-MPI_Info Witness::hints() const
+MPI_Info Witness::hints(Hints const& of_file) const
 {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
-    for (auto const& [name, value] : script_.settings) MPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
+    for (auto const* const hints : {&script_.settings, &of_file})
+        for (auto const& [name, value] : *hints) MPI_Info_set(info, ("tapioca_" + name).c_str(), value.c_str());
     return info;
 }
 

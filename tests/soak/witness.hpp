@@ -45,8 +45,8 @@ public:
     [[nodiscard]] int rank() const { return rank_; }
     [[nodiscard]] std::size_t me() const { return static_cast<std::size_t>(rank_); }
     [[nodiscard]] std::string path(Place const& place) const;
-    /// The settings as hints. To be freed.
-    [[nodiscard]] MPI_Info hints() const;
+    /// The settings, and those of a file, as hints. To be freed.
+    [[nodiscard]] MPI_Info hints(Hints const& of_file = {}) const;
 
     /// To be called around a call of the library. Number 0 is the opening, i + 1 the script's i-th call, and the number
     /// after the last is the closing.

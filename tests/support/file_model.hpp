@@ -39,10 +39,13 @@ public:
     /// A call that did not return.
     void begin(std::int64_t base, Declared const& variable, Bytes const& data)
     {
-        each(base, variable, data, [&](std::size_t at, std::byte value) {
-            maybe_[at].push_back(value);
-            most_ = std::max(most_, at + 1);
-        });
+        each(base, variable, data, [&](std::size_t at, std::byte value) { add(at, value); });
+    }
+    /// A byte that may also have this value.
+    void add(std::size_t at, std::byte value)
+    {
+        maybe_[at].push_back(value);
+        most_ = std::max(most_, at + 1);
     }
     [[nodiscard]] bool allows(std::size_t at, std::byte value) const
     {
@@ -65,7 +68,7 @@ public:
     /// Whether every byte and the size are certain.
     [[nodiscard]] bool certain() const { return maybe_.empty() && most_ <= image_.size(); }
 
-private:
+    /// Calls visit(place in the file, value) for every byte of a variable.
     template <class Visit>
     static void each(std::int64_t base, Declared const& variable, Bytes const& data, Visit const& visit)
     {
@@ -75,6 +78,7 @@ private:
                 visit(static_cast<std::size_t>(base + extent.offset + i), data[from]);
     }
 
+private:
     Bytes image_;
     std::unordered_map<std::size_t, std::vector<std::byte>> maybe_;
     std::size_t most_ = 0;  ///< where the file may end

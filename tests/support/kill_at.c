@@ -47,9 +47,17 @@ static void count_file(int fd)
 }
 
 /* Only what is ours: MPI removes files of its own. */
+static int is_ours(char const* path)
+{
+    static char const* const marks[] = {".tapioca", "/tapioca-", ".subfiles", ".joining", ".splitting"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; ++i)
+        if (strstr(path, marks[i])) return 1;
+    return 0;
+}
+
 static void count_path(char const* path)
 {
-    if (strstr(path, ".tapioca") || strstr(path, "/tapioca-")) count();
+    if (is_ours(path)) count();
 }
 
 ssize_t pwrite(int fd, void const* data, size_t bytes, off_t offset)
@@ -69,6 +77,13 @@ ssize_t pwritev(int fd, struct iovec const* vectors, int number, off_t offset)
     count_file(fd);
     ssize_t (*const next)(int, struct iovec const*, int, off_t) = dlsym(RTLD_NEXT, "pwritev");
     return next(fd, vectors, number, offset);
+}
+
+ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t bytes, unsigned flags)
+{
+    count_file(to);
+    ssize_t (*const next)(int, off64_t*, int, off64_t*, size_t, unsigned) = dlsym(RTLD_NEXT, "copy_file_range");
+    return next(from, from_at, to, to_at, bytes, flags);
 }
 
 int fsync(int fd)
@@ -101,9 +116,16 @@ int posix_fallocate(int fd, off_t begin, off_t bytes)
 
 int rename(char const* from, char const* to)
 {
-    count_path(to);
+    if (is_ours(from) || is_ours(to)) count();
     int (*const next)(char const*, char const*) = dlsym(RTLD_NEXT, "rename");
     return next(from, to);
+}
+
+int mkdir(char const* path, mode_t mode)
+{
+    count_path(path);
+    int (*const next)(char const*, mode_t) = dlsym(RTLD_NEXT, "mkdir");
+    return next(path, mode);
 }
 
 int link(char const* from, char const* to)

@@ -85,9 +85,39 @@ grep -q "every byte read was verified" "$work/out" || fail "tapioca bench halo v
 [ "$(grep -c '"method": "\(packed\|in_place\|by_hand\)"' "$work/cells.json")" = 12 ] || fail "not twelve cells of halos"
 [ "$(ls "$work" | sort | xargs)" = "cells.json out" ] || fail "left behind: $(ls "$work")"
 
+# A simulation and an analysis, by every way, with all that can happen to the cache between them.
+ways=$("$bin/tapioca" bench workflow --help | grep -o "mpi-io,file,buffers[a-z,]*" | tr , '\n' | wc -l)
+mkdir "$work.ssd"
+trap 'rm -rf "$work" "$work.stage" "$work.ssd"' EXIT
+cells $((ways * 3)) workflow --particles 1000 --steps 2 --ssd "$work.ssd"
+grep -q "there is one node: every rank reads what the next rank wrote" "$work/out" || fail "no word of who reads"
+grep -q "caches of files are left as they are" "$work/out" || fail "no word of caches"
+grep -q "2 steps: 0.038 MB a rank and step, 2 ranks on 1 node" "$work/out" || fail "no title of a workflow"
+[ "$(grep -c "MPI-IO collective" "$work/out")" = 4 ] || fail "not four figures of MPI-IO"
+[ "$(awk '/%/ { if (length > most) most = length } END { print most }' "$work/out")" -le 100 ] || fail "a table wider than 100"
+cells $((ways * 3)) workflow --particles 500 --ssd "$work.ssd" --ranks-per-node 1 --between drop --layout soa --fsync
+grep -q "what a rank of the next node wrote" "$work/out" || fail "the next node does not read"
+case $(stat -f -c %T "$work") in
+    ext2/ext3 | xfs) emptied="are emptied" ;;
+    *) emptied="(are emptied|CANNOT be emptied: they keep up to [0-9]+ % of the data)" ;;
+esac
+grep -qE "caches of files $emptied" "$work/out" || { cat "$work/out"; fail "no word of whether the caches could be emptied"; }
+cells 6 workflow --particles 500 --ssd "$work.ssd" --between fill --fill 2M --same-ranks --methods buffers,mpi-io
+grep -q "each node moves 2 MB of other data" "$work/out" || fail "no word of other data"
+grep -q "every rank reads what it wrote" "$work/out" || fail "the same ranks do not read"
+grep -q "SSD target\|file system" "$work/out" && fail "a method that was not asked for"
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then # has nothing but memory
+    "$bin/tapioca" bench -n 2 workflow --particles 500 --ssd "$work.ssd" --dir /dev/shm --between drop --reps 1 >"$work/out" 2>&1 ||
+        { cat "$work/out"; fail "tapioca bench workflow on tmpfs failed"; }
+    grep -q "CANNOT be emptied: they keep up to 100 %" "$work/out" || fail "a tmpfs was emptied"
+fi
+[ -z "$(ls -A "$work.ssd")" ] || fail "left behind on the SSD: $(ls "$work.ssd")"
+
 "$bin/tapioca" --help | grep -q "tapioca bench" || fail "no usage"
 "$bin/tapioca" --version | grep -q "^tapioca [0-9]" || fail "no version"
 "$bin/tapioca" bench hacc --help | grep -q particles || fail "no help for hacc"
+refused "TAPIOCA_SUBFILE=node: the benchmark writes plain files: .*--subfile" env TAPIOCA_SUBFILE=node "$bin/tapioca" bench -n 2 hacc
+refused "TAPIOCA_TARGET=ssd:/tmp: the benchmark .*workflow" env TAPIOCA_TARGET=ssd:/tmp "$bin/tapioca" bench -n 2 hacc
 refused "unknown command frob" "$bin/tapioca" frob
 refused "expected a number of ranks" "$bin/tapioca" bench -n zero hacc
 refused "needs a value" "$bin/tapioca" bench -n
@@ -106,6 +136,9 @@ refused "more than a million calls" "$bin/tapioca" bench -n 2 strided --block 1
 refused "not in range" "$bin/tapioca" bench -n 2 hacc --compute -1
 refused "excludes" "$bin/tapioca" bench -n 2 hacc --steps 2 --explain
 refused "not in range" "$bin/tapioca" bench -n 2 election --partitions 0
+refused "frob not in" "$bin/tapioca" bench -n 2 workflow --between frob
+refused "Directory does not exist" "$bin/tapioca" bench -n 2 workflow --ssd "$work/none"
+refused "not in" "$bin/tapioca" bench -n 2 workflow --methods tapioca
 refused "cannot write" "$bin/tapioca" bench -n 2 hacc --json "$work/none/cells.json"
 refused "cannot start" "$bin/tapioca" bench --mpiexec "$work/none" hacc
 echo "bench_test: all as expected"

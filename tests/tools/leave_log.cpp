@@ -1,8 +1,9 @@
 // leave_log TARGET close|leave|flush|live: writes a staged file of a few steps, whose requests overlap between ranks
-// and steps, and closes it, or ends without. With `flush` the first steps are flushed. With `live` it does the second
-// half only when TARGET.go appears, with a flush in between. With `through` and `through-close` it uses MPI-IO, to be
-// run with the drop-in library: small requests go to the file at once, over older ones that are in the log of another
-// rank.
+// and steps, and closes it, or ends without. With `update` it writes to a file that exists. With `flush` the first
+// steps are flushed. With `live` it does the second half only when TARGET.go appears, with a flush in between. With
+// `through` and `through-close` it uses MPI-IO, to be run with the drop-in library: small requests go to the file at
+// once, over older ones that are in the log of another rank. With `through-live` it closes the
+// file only when TARGET.go appears. Errors of MPI-IO are ignored.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -71,8 +72,22 @@ void write_much(tapioca::File& file, std::int64_t bytes)
     write(file, pattern, 9);
 }
 
+void wait_for(std::string const& path)
+{
+    for (int i = 0; i < 600 && ::access(path.c_str(), F_OK) != 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+void tell_ready_and_wait(std::string const& target)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::puts("ready");
+    std::fflush(stdout);
+    wait_for(target + ".go");
+}
+
 /// Requests of all ranks over the same bytes, one after the other, and small ones over them.
-void write_through(std::string const& target, bool close)
+void write_through(std::string const& target, std::string const& how)
 {
     MPI_File file = MPI_FILE_NULL;
     MPI_File_open(MPI_COMM_WORLD, target.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
@@ -84,7 +99,8 @@ void write_through(std::string const& target, bool close)
         auto const small = bytes_of(1000, 10 + turn);
         MPI_File_write_at(file, 1000 * (turn * ranks + rank), small.data(), 1000, MPI_BYTE, MPI_STATUS_IGNORE);
     }
-    if (close)
+    if (how == "through-live") tell_ready_and_wait(target);
+    if (how != "through")
         MPI_File_close(&file);
     else
         MPI_Barrier(MPI_COMM_WORLD);
@@ -100,12 +116,6 @@ void write_alone(std::string const& target)
     MPI_File_close(&file);
 }
 
-void wait_for(std::string const& path)
-{
-    for (int i = 0; i < 600 && ::access(path.c_str(), F_OK) != 0; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -117,8 +127,8 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (how.starts_with("through")) {
-        write_through(target, how == "through-close");
-        if (how == "through-close") MPI_Finalize();
+        write_through(target, how);
+        if (how != "through") MPI_Finalize();
         ::_exit(0);
     }
     if (how == "alone") {
@@ -126,20 +136,18 @@ int main(int argc, char** argv)
         MPI_Finalize();
         return 0;
     }
-    auto file = tapioca::File::open(MPI_COMM_WORLD, target, tapioca::Mode::create);
+    auto const mode = how == "update" ? tapioca::Mode::update : tapioca::Mode::create;
+    auto file = tapioca::File::open(MPI_COMM_WORLD, target, mode);
     write_steps(file, 1);
     if (how == "flush") file.flush();
     if (how == "live") {
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 0) std::puts("ready");
-        std::fflush(stdout);
-        wait_for(target + ".go");
+        tell_ready_and_wait(target);
         file.flush();
     }
     write_steps(file, 5);
     if (auto const* const much = std::getenv("LEAVE_MUCH")) write_much(file, std::atoll(much));
     if (how == "flushed") file.flush();
-    if (how == "close" || how == "live")
+    if (how == "close" || how == "live" || how == "update")
         file.close();
     else
         MPI_Barrier(MPI_COMM_WORLD);

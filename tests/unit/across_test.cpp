@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "plan/second_level.hpp"
 #include "planner.hpp"
 
 namespace tapioca::plan {
@@ -181,6 +182,81 @@ TEST(ByHand, TwoSwitchesShareATrunk)
     same(shared.write.links_s, 64 * MiB / 25e6, "23: the trunk that a switch's nodes share");
     same(shared.read.links_s, 64 * MiB / 25e6, "24: and the other way");
     EXPECT_LT(many.write.links_s, shared.write.links_s) << "as many links as the nodes need";
+}
+
+/// Eight hosts behind two switches; `trunk` describes the link between these.
+core::Result<machine::Machine> two_switches(std::string const& trunk = {})
+{
+    return machine::parse_platform(
+        "[node]\ncores = 4\n[topology]\nkind = \"fat_tree\"\narity = [4, 2]\n"
+        "[[topology.level]]\nlatency = \"50us\"\nbandwidth = \"1Gbit/s\"\n"
+        "[[topology.level]]\nlatency = \"50us\"\nbandwidth = \"1Gbit/s\"\n" +
+            trunk +
+            "[[tier]]\nname = \"dram\"\nlatency = \"100ns\"\nbandwidth = \"10GB/s\"\ncapacity = \"64GiB\"\n"
+            "[storage]\ntype = \"tmpfs\"\n",
+        "two.toml");
+}
+
+TEST(SecondLevel, SavesMessagesAndTakesAnotherHop)
+{
+    auto const machine = two_switches();
+    ASSERT_TRUE(machine) << machine.error().text;
+    Options options;
+    options.strategy = "RANK_ORDER";  // all on the first switch
+    options.buffersize = 1024 * 1024;
+    auto const level = [&](int aggregators, char const* workload) {
+        options.nbaggr = aggregators;
+        auto const found = second_level(foresee(*machine, 8, 1, workload, options).plan);
+        EXPECT_TRUE(found) << workload;
+        return found.value_or(SecondLevel());
+    };
+    // Every node has 4 MiB of each of four partitions of 32 rounds. From the other switch, an aggregator gets one
+    // message a round instead of four, of 200 us each.
+    auto const four = level(4, "interleaved:4K,16M");
+    EXPECT_EQ(four.groups, 2);
+    EXPECT_EQ(four.nodes, 4);
+    same(four.links_s - four.two_levels_s, 32 * 3 * 200e-6, "less for the link of an aggregator");
+    EXPECT_TRUE(four.pays()) << "the file system is faster than these links";
+    // Each node of the other switch gets the fourth part of what three of them send: four partitions, 8 rounds, 1 MiB;
+    // and that takes longer than the aggregator's three messages a round are worth.
+    options.strategy = "CONTENTION_AWARE";
+    EXPECT_GE(level(8, "interleaved:4K,16M").two_levels_s, level(8, "interleaved:4K,16M").links_s);
+}
+
+TEST(SecondLevel, TakesNoBytesOffALinkThatNodesShare)
+{
+    auto const machine = two_switches("links = 1\n");
+    ASSERT_TRUE(machine) << machine.error().text;
+    Options options;
+    options.strategy = "RANK_ORDER";
+    options.buffersize = 64 * 1024;
+    options.nbaggr = 4;
+    auto const found = second_level(foresee(*machine, 8, 1, "interleaved:4K,16M", options).plan);
+    ASSERT_TRUE(found);
+    EXPECT_GE(found->two_levels_s, 64.0 * 1024 * 1024 / 125e6) << "what crosses the trunk";
+}
+
+TEST(SecondLevel, IsForGroupsOfNodes)
+{
+    EXPECT_FALSE(second_level(foresee(eight_hosts("tmpfs"), 8, 1, "interleaved:4K,16M").plan)) << "one switch";
+    EXPECT_FALSE(second_level(foresee(shipped("mira"), 128, 16, "interleaved:4K,1M").plan)) << "one Pset";
+    auto const theta = second_level(foresee(shipped("theta"), 2048, 16, "interleaved:4K,1M").plan);
+    ASSERT_TRUE(theta);
+    EXPECT_EQ(theta->groups, 6) << "of the dragonfly, and not routers with four nodes each";
+    EXPECT_EQ(theta->nodes, 384);
+}
+
+/// This is why there is none (docs/model.md).
+TEST(SecondLevel, DoesNotPayOnTheShippedMachines)
+{
+    for (auto const& [machine, nodes] : {std::pair("mira", 1024), std::pair("mira", 4096), std::pair("theta", 512),
+                                         std::pair("theta", 2048), std::pair("fat-tree", 256)})
+        for (auto const* const workload :
+             {"hacc:25000,aos", "hacc:25000,soa", "hacc:1000,soa", "interleaved:4K,1M", "interleaved:64,16K"}) {
+            auto const found = second_level(foresee(shipped(machine), nodes, 16, workload).plan);
+            ASSERT_TRUE(found) << machine << ' ' << workload;
+            EXPECT_FALSE(found->pays()) << machine << ' ' << nodes << ' ' << workload;
+        }
 }
 
 TEST(Across, GatewaysMakeTheOrderOfTheStrategies)

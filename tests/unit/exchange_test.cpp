@@ -34,6 +34,18 @@ TEST(Protocol, AgreesOnTheFailureOfTheLowestRankOverAndOver)
     });
 }
 
+TEST(Protocol, LetsOneRankSayWhatSeveralCould)
+{
+    std::atomic<int> said = 0;
+    on_threads(4, {}, [&](ThreadRank& thread_rank, int /*rank*/) {
+        for (std::uint64_t what = 2; what < 200; what += 2) {
+            if (thread_rank.exchange.first_to_say(what)) ++said;
+            ASSERT_TRUE(thread_rank.exchange.agree({}, thread_rank.wait_policy));
+        }
+    });
+    EXPECT_EQ(said, 99);
+}
+
 TEST(Protocol, CutsATextThatIsTooLongForSharedMemory)
 {
     on_threads(2, {}, [](ThreadRank& thread_rank, int rank) {

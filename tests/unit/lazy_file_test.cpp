@@ -18,7 +18,7 @@ protected:
     {
         std::ofstream(path_) << "bytes";
         auto const opened = open_file(path_, OpenMode::read);
-        expected_ = {path_, OpenMode::update, *identity_of(descriptor(**opened)), "elsewhere", false};
+        expected_ = {path_, OpenMode::update, *identity_of((*opened)->descriptor()), "elsewhere", false};
         file_.expect(expected_);
     }
     ~Lazy() override { fs::remove(path_); }

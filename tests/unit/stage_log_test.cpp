@@ -496,6 +496,22 @@ std::string marker_text(std::string const& ranks, std::string const& directory)
            R"(","ranks":[0]}]})";
 }
 
+TEST(StageReader, SaysWhichHostsHaveTheLogs)
+{
+    Scratch const scratch;
+    std::ofstream(scratch.path() + "/t") << "data";
+    std::ofstream(scratch.path() + "/t.tapioca") << marker_text("1", "/none/tapioca-" + std::string(32, '0'));
+    fs::permissions(scratch.path() + "/t.tapioca", fs::perms::owner_read | fs::perms::owner_write);
+    try {
+        StageReader reader(scratch.path() + "/t");
+        FAIL() << "there is no log";
+    } catch (Error const& error) {
+        EXPECT_EQ(error.code(), Errc::not_found);
+        EXPECT_NE(std::string(error.what()).find("is on this host"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("they are on a: "), std::string::npos) << error.what();
+    }
+}
+
 TEST(Marker, RanksAreWholeNumbersAndRefusalsAreOneLine)
 {
     Scratch const scratch;

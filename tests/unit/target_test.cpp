@@ -190,7 +190,7 @@ TEST(Storage, KnowsTheFileSystemAndItsBlock)
 {
     auto file = open_file("storage", OpenMode::create);
     ASSERT_TRUE(file);
-    auto const storage = machine::storage_of(descriptor(**file));
+    auto const storage = machine::storage_of((*file)->descriptor());
     ASSERT_TRUE(storage);
     EXPECT_GE(storage->block_bytes, 512);
     EXPECT_GT(storage->write_bw, 0);

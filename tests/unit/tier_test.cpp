@@ -105,6 +105,7 @@ TEST(ChooseTier, SaysWhatIsWrongWithAWish)
     EXPECT_EQ(refusal("HBM", rich), "unknown tier HBM: did you mean hbm? This node has hbm, dram, nvr");
     EXPECT_EQ(refusal("floppy", plain), "unknown tier floppy: this node has dram");
     EXPECT_EQ(refusal("floppy:/a", plain), "unknown tier floppy:/a: this node has dram");
+    EXPECT_EQ(refusal("/scratch", plain), "tier /scratch: say what the directory is on, as in ssd:/scratch");
     EXPECT_EQ(refusal("ssd", plain), "tier ssd: expected an absolute directory such as /scratch after ssd:");
     EXPECT_EQ(refusal("ssd:", plain), "tier ssd:: expected an absolute directory such as /scratch after ssd:");
     EXPECT_EQ(refusal("ssd:here", plain), "tier ssd:here: expected an absolute directory such as /scratch after ssd:");

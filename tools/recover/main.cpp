@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include "core/output.hpp"
 #include "core/units.hpp"
@@ -16,7 +15,10 @@
 #include "declared/file_state.hpp"
 #include "flush/log_flush.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "sign.hpp"
+#include "subfile/join.hpp"
+#include "subfile/recover.hpp"
 
 namespace {
 
@@ -40,7 +42,6 @@ struct RecoverArguments {
     bool partial = false;
     bool force = false;
     bool live = false;
-    bool parse_only = false;
 };
 
 int processes()
@@ -104,6 +105,7 @@ public:
         read_logs();
         if (!tell_problems()) return 1;
         if (auto status = refuse_changed(); !status) return tl::unexpected(status.error());
+        if (auto status = complete_set(); !status) return tl::unexpected(status.error());
         if (auto status = write(); !status) return tl::unexpected(status.error());
         if (auto status = clean_up(); !status) return tl::unexpected(status.error());
         return 0;
@@ -272,6 +274,24 @@ private:
         return stage::facts_of(file.get());
     }
 
+    /// A job that wrote chunks to a set of subfiles has not completed it either; only a complete set takes more.
+    core::Status complete_set() const
+    {
+        core::Status status;
+        auto const path = tapioca::subfile::resolved(a_.target);
+        auto const stub =
+            me() == 0 ? tapioca::subfile::find_stub(path) : core::Result<std::optional<tapioca::subfile::Stub>>();
+        if (!stub) status = tl::unexpected(stub.error());
+        if (stub && *stub) {
+            auto const found = tapioca::subfile::recover_set(path, **stub);
+            if (!found) status = tl::unexpected(found.error());
+            if (found && *found)
+                fmt::print(stderr, "tapioca: {}: completed its set of subfiles with {} chunks\n",
+                           core::printable(a_.target), (*found)->chunks);
+        }
+        return comm::agree(MPI_COMM_WORLD, status);
+    }
+
     core::Status write()
     try {
         // If the recovery is interrupted, the marker shows that it was the recovery that changed the file.
@@ -333,12 +353,6 @@ private:
     std::vector<std::string> damage_;
 };
 
-int fail(std::string const& what, int status)
-{
-    fmt::print(stderr, "tapioca log recover: {}\n", core::printable(what));
-    return status;
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -351,28 +365,8 @@ int main(int argc, char** argv)
     app.add_flag("--partial", a.partial, "continue without logs that are missing or damaged; their data is lost");
     app.add_flag("--force", a.force, "write over what others have changed in the file since");
     app.add_flag("--live", a.live, "redraw one line of progress instead of printing many");
-    app.add_flag("--parse-only", a.parse_only)->group("");
-    try {
-        app.parse(argc, argv);
-    } catch (CLI::ParseError const& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);
-        return fail(error.what(), 2);
-    }
-    if (a.parse_only) return 0;
+    if (auto const status = recover::parse(app, argc, argv)) return *status;
     constexpr std::string_view ending = ".tapioca";  // of the marker, whose name users may also give
     if (a.target.ends_with(ending) && !stage::has_marker(a.target)) a.target.resize(a.target.size() - ending.size());
-
-    int provided = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    int result = 0;
-    try {
-        auto const done = Recovery(a).run();
-        result = done ? *done : 1;
-        if (!done && me() == 0) fail(done.error().text, 1);
-    } catch (std::exception const& error) {  // an error of this process alone, such as lack of memory
-        fail(error.what(), 1);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return result;
+    return recover::on_all_ranks(app.get_name(), argc, argv, [&] { return Recovery(a).run(); });
 }

@@ -54,10 +54,13 @@ struct FileRequest {
 };
 /// Creates a new file, exclusively, with all its pages zeroed. For 0 bytes there is no file.
 core::Result<TierMapping> create_file(FileRequest const& request);
-/// Refuses anything but a plain file that belongs to this user alone, because others may have put it there.
+/// Opens a file of memory. Refuses anything but a plain file that belongs to this user alone, because others may have
+/// put it there.
+core::Result<core::Descriptor> open_file(std::string const& name);
+/// Maps what open_file() opens.
 core::Result<TierMapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages);
-/// Removes files in `directory` whose creators were killed before they could remove them. Does this once for each
-/// process and directory.
+/// Removes files in `directory` whose creators were killed before they could remove them, and named memory that was not
+/// to outlive them. Does this once for each process and directory.
 void remove_leftovers(std::string const& directory);
 
 using core::shm_directory;

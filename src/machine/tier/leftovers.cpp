@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "machine/tier/kinds.hpp"
+#include "machine/tier/named.hpp"
 
 namespace tapioca::machine {
 
@@ -76,7 +77,10 @@ void remove_leftovers(std::string const& directory)
     std::unique_ptr<DIR, int (*)(DIR*)> const entries(::opendir(directory.c_str()), &::closedir);
     if (!entries) return;
     while (auto const* const entry = ::readdir(entries.get()))
-        if (is_memory_file(entry->d_name)) remove_if_left(::dirfd(entries.get()), entry->d_name);
+        if (is_memory_file(entry->d_name))
+            remove_if_left(::dirfd(entries.get()), entry->d_name);
+        else if (is_named_memory(entry->d_name))
+            remove_unused_memory(directory + '/' + entry->d_name);
 }
 
 }  // namespace tapioca::machine

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <utility>
 
 #include <fcntl.h>
@@ -26,6 +27,15 @@ int allocate(int fd, std::uint64_t bytes)
     int error = EINTR;
     while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
     return error;
+}
+
+/// Renames a file, unless there is one called `to`. Returns an errno.
+int give_free_name(std::string const& from, std::string const& to)
+{
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+    if (::link(from.c_str(), to.c_str()) != 0) return errno;  // some file systems do not support the flag
+    return ::unlink(from.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -67,6 +77,14 @@ void TierMapping::unlink()
     name_.clear();
     if (locked_ >= 0) ::close(locked_);
     locked_ = -1;
+}
+
+core::Result<core::Descriptor> TierMapping::keep_as(std::string const& path)
+{
+    (void)::flock(locked_, LOCK_SH | LOCK_NB);
+    if (int const error = give_free_name(name_, path); error != 0) return core::fail_errno(error, path);
+    name_.clear();
+    return core::Descriptor(std::exchange(locked_, -1));
 }
 
 void TierMapping::leave()
@@ -127,19 +145,32 @@ core::Result<TierMapping> create_file(FileRequest const& request)
     return mapping;
 }
 
+core::Result<core::Descriptor> open_file(std::string const& name)
+{
+    core::Descriptor file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!file && errno != ELOOP) return core::fail_errno(errno, "opening " + name);
+    struct stat info = {};
+    if (file && ::fstat(file.get(), &info) != 0) return core::fail_errno(errno, "looking at " + name);
+    if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
+        return core::fail(Errc::permission, name + ": not a plain file of this user alone: somebody has put it there");
+    return file;
+}
+
 core::Result<TierMapping> attach_file(std::string const& name, std::uint64_t bytes, Pages pages)
 {
     if (bytes == 0) return TierMapping();
-    core::Descriptor const file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    if (!file) return core::fail_errno(errno, "opening " + name);
+    auto const file = open_file(name);
+    if (!file) return tl::unexpected(file.error());
     struct stat info = {};
-    if (::fstat(file.get(), &info) != 0) return core::fail_errno(errno, "looking at " + name);
-    if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
-        return core::fail(Errc::permission, name + ": not a plain file of this user alone: somebody has put it there");
+    if (::fstat(file->get(), &info) != 0) return core::fail_errno(errno, "looking at " + name);
     if (static_cast<std::uint64_t>(info.st_size) < bytes)
         return core::fail(Errc::io, fmt::format("{} has only {} of {}", name, info.st_size, bytes));
+    // A copy of a file may have holes, for which there may be no room when they are written.
+    if (static_cast<std::uint64_t>(info.st_blocks) * 512 < bytes)
+        if (int const error = allocate(file->get(), bytes); error != 0)
+            return core::fail_errno(error, fmt::format("filling the holes of {}", name));
     int const flags = MAP_SHARED | (pages == Pages::now ? MAP_POPULATE : 0);
-    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file->get(), 0);
     if (memory == MAP_FAILED)
         return core::fail_errno(errno, fmt::format("mapping {} of {}", core::format_bytes(bytes), name));
     return TierMapping(static_cast<std::byte*>(memory), bytes, info.st_ino);

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "core/output.hpp"
 #include "core/units.hpp"
 #include "machine/tier/kinds.hpp"
 
@@ -68,6 +69,9 @@ tl::unexpected<core::Failure> unknown_tier(std::string const& wish, std::string 
     for (auto const& tier : tiers) there.emplace_back(tier.name);
     if (auto const* const kind = find_kind(name); kind && kind->is_place)
         return core::fail(Errc::setting, fmt::format("tier {}: expected {} after {}:", wish, kind->place, name));
+    if (wish.starts_with('/'))
+        return core::fail(Errc::setting,
+                          fmt::format("tier {0}: say what the directory is on, as in ssd:{0}", core::printable(wish)));
     auto const list = fmt::format("{}", fmt::join(there, ", "));
     auto const known = known_names();
     if (std::find(known.begin(), known.end(), name) != known.end())

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "core/persistency.hpp"
 #include "core/result.hpp"
 
@@ -60,6 +61,9 @@ public:
     [[nodiscard]] std::uint64_t inode() const { return inode_; }
     /// Removes the file's name, because nobody else will attach. The memory stays until all have unmapped it.
     void unlink();
+    /// Gives the file the name `path`, which it keeps when this mapping ends: from now on, others remove it. Fails with
+    /// EEXIST if the name is taken. Returns the descriptor, with a shared lock.
+    core::Result<core::Descriptor> keep_as(std::string const& path);
     /// Releases the memory but keeps its addresses for ever: code that may still access them finds private memory
     /// without content, which takes no memory until it is touched.
     void leave();
@@ -113,6 +117,9 @@ std::string shown_place(TierTraits const& tier);
 
 /// The tiers of this node, fastest first, with the bytes that are free: dram, and what hwloc knows (HBM, CXL, NVM).
 std::vector<TierTraits> find_tiers();
+/// The tiers of this node on a machine whose platform file has `described`. If the node has a tier, the platform file's
+/// figures replace those that were found, except that the smaller of the two capacities counts.
+std::vector<TierTraits> tiers_here(std::vector<TierTraits> const& described);
 /// The tier that `wish` names ("hbm", "ssd:/scratch", "numa:2") on a node with `tiers`: one of them, or a tier with a
 /// place of its own. Fails with the available names.
 core::Result<TierTraits> choose_tier(std::string const& wish, std::vector<TierTraits> const& tiers);

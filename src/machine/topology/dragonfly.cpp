@@ -126,6 +126,7 @@ public:
         return fmt::format("groups = {}\nrows = {}\ncolumns = {}\nnodes_per_router = {}\n", shape_.groups, shape_.rows,
                            shape_.columns, shape_.nodes_per_router);
     }
+    [[nodiscard]] int switch_of(int node) const override { return node / shape_.nodes_per_router; }
     [[nodiscard]] std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const override
     {
         return make_dragonfly(shape_, levels.at(0), levels.at(1), levels.at(2));

@@ -98,6 +98,7 @@ public:
         return result;
     }
 
+    [[nodiscard]] int switch_of(int node) const override { return switches_[0][node]; }
     [[nodiscard]] int switch_below(std::size_t level, int node) const override
     {
         return level == 0 ? -1 : switches_[level - 1][node];

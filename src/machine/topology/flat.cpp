@@ -39,6 +39,7 @@ public:
         return result;
     }
 
+    [[nodiscard]] int switch_of(int /*node*/) const override { return 0; }
     [[nodiscard]] std::string to_toml(std::vector<std::string> const& /*hosts*/) const override { return {}; }
     [[nodiscard]] std::shared_ptr<Topology const> with_levels(std::vector<Level> levels) const override
     {

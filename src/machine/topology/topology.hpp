@@ -68,6 +68,8 @@ public:
     [[nodiscard]] virtual std::vector<double> costs(std::span<Source const> sources,
                                                     std::span<Charge const> charges) const = 0;
 
+    /// The switch to which a node is attached; -1: there are none.
+    [[nodiscard]] virtual int switch_of(int /*node*/) const { return -1; }
     /// The switch whose links of this level carry everything that its nodes exchange with others; -1: none.
     [[nodiscard]] virtual int switch_below(std::size_t /*level*/, int /*node*/) const { return -1; }
     /// Whether the number of links of such a switch is known for any level.
