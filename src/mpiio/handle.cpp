@@ -38,7 +38,8 @@ Handle::Handle(MPI_File file, MPI_Comm comm, std::string const& name, int amode,
     channels_ = Channels::of(comm);
     channels_->keep(watchdog_);
     program_.channel = channels_->take(comm);
-    bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage);
+    bool const refuse = !refusal_.empty() || has_log_beside() || (settings && settings->options.stage) ||
+                        !NonblockingAccesses::fits(hints_);
     if (auto channel = channels_->take_for_nonblocking(comm, refuse)) {
         nonblocking_ = std::make_shared<NonblockingAccesses>(program_, hints_, std::move(channel));
         await_finalize();

@@ -1,6 +1,7 @@
 #include "mpiio/nonblocking.hpp"
 
 #include <exception>
+#include <tuple>
 #include <vector>
 
 #include <fmt/core.h>
@@ -14,6 +15,25 @@
 #include "mpiio/other_logs.hpp"
 
 namespace tapioca::mpiio {
+
+namespace {
+
+/// What a session was made for, and what takes MPI calls when a file is opened on it.
+auto concerns_session(Options& options)
+{
+    return std::tie(options.ranks_per_node, options.platform, options.aggrtier, options.check);
+}
+
+}  // namespace
+
+bool NonblockingAccesses::fits(Hints const& hints)
+{
+    auto wished = hints.settings();
+    auto given = environment();
+    if (!wished || !given) return true;  // nothing is served anyway
+    return !wished->options.check.value_or(false) &&
+           concerns_session(wished->options) == concerns_session(given->options);
+}
 
 NonblockingAccesses::NonblockingAccesses(ProgramFile& program, Hints const& hints, std::shared_ptr<Channel> channel)
     : program_(program), hints_(hints), file_(program.opened), queue_(channel->session->core_set())
@@ -42,8 +62,11 @@ std::shared_ptr<PendingAccess> NonblockingAccesses::begin(DataAccess const& requ
 {
     if (!has_settings_) {
         settings_ = hints_.settings();
-        auto const pretended = file_.channel->session->team().ranks_per_node();  // whatever a hint says
-        if (settings_) settings_->options.ranks_per_node = pretended > 0 ? std::optional(pretended) : std::nullopt;
+        if (auto given = environment(); given && settings_) {  // hints that came after opening change nothing here
+            auto const pretended = file_.channel->session->team().ranks_per_node();
+            given->options.ranks_per_node = pretended > 0 ? std::optional(pretended) : std::nullopt;
+            concerns_session(settings_->options) = concerns_session(given->options);
+        }
         has_settings_ = true;
     }
     auto const pending = std::make_shared<PendingAccess>();

@@ -26,6 +26,9 @@ public:
     /// `program`: the file as the program has it open; must outlive this object. `channel`: from
     /// Channels::take_for_nonblocking(). Local.
     NonblockingAccesses(ProgramFile& program, Hints const& hints, std::shared_ptr<Channel> channel);
+    /// Whether a file with these hints can have such accesses. It cannot if they change what the session is made for,
+    /// or what opening a file on it takes MPI calls for. Local.
+    static bool fits(Hints const& hints);
     NonblockingAccesses(NonblockingAccesses const&) = delete;
     NonblockingAccesses& operator=(NonblockingAccesses const&) = delete;
     ~NonblockingAccesses();

@@ -49,7 +49,8 @@ std::string Handle::why_not_nonblocking() const
     if (!program_.off.empty()) return program_.off;
     if (program_.atomic) return "atomic mode";
     if (nonblocking_) return "the file's mode";
-    return "a nonblocking collective call on several nodes, or of too many files at a time";
+    return "a nonblocking collective call on several nodes, of too many files at a time, or with settings that only "
+           "blocking calls can have";
 }
 
 }  // namespace tapioca::mpiio

@@ -47,12 +47,12 @@ void meet()
 }
 
 /// A new file.
-MPI_File open_file(std::string const& name, MPI_Comm comm = MPI_COMM_WORLD)
+MPI_File open_file(std::string const& name, MPI_Comm comm = MPI_COMM_WORLD, MPI_Info info = MPI_INFO_NULL)
 {
     if (rank == 0) ::unlink(name.c_str());
     meet();
     MPI_File file = MPI_FILE_NULL;
-    right(MPI_File_open(comm, name.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file), "open " + name);
+    right(MPI_File_open(comm, name.c_str(), MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file), "open " + name);
     return file;
 }
 
@@ -529,6 +529,30 @@ void threads()
     }
 }
 
+// With settings for which the thread beside the program cannot open the file, a split access is done when it begins.
+void own_settings()
+{
+    for (auto const* const hint : {"tapioca_aggrtier=dram", "tapioca_check=on"}) {
+        std::string const text = hint;
+        auto const name = text.substr(0, text.find('='));
+        MPI_Info info = MPI_INFO_NULL;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, name.c_str(), text.substr(name.size() + 1).c_str());
+        auto file = open_file(name, MPI_COMM_WORLD, info);
+        MPI_Info_free(&info);
+        auto const data = mine();
+        right(MPI_File_write_at_all_begin(file, place(0), data.data(), each, MPI_INT), "begin");
+        if (strict()) check(name, 1);
+        MPI_Status status;
+        right(MPI_File_write_at_all_end(file, data.data(), &status), "end");
+        int count = -1;
+        MPI_Get_count(&status, MPI_INT, &count);
+        require(count == each, "the status counts " + std::to_string(count));
+        close(file);
+        check(name, 1);
+    }
+}
+
 // MPI_Finalize with an access outstanding that one rank never began, and the file open. Comes last.
 void unfinished()
 {
@@ -548,7 +572,8 @@ int main(int argc, char** argv)
         {"completion", completion}, {"unequal", unequal},
         {"errors", errors},         {"forbidden", forbidden},
         {"ordered", ordered},       {"ordered_in_external32", ordered_in_external32},
-        {"threads", threads},       {"unfinished", unfinished}};
+        {"threads", threads},       {"own_settings", own_settings},
+        {"unfinished", unfinished}};
     int provided = 0;
     bool const threaded = argc > 1 && argv[1] == std::string("threads");
     MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
