@@ -79,7 +79,7 @@ run_and_kill() {
     all) nap 0 120; kill -KILL $(pids) 2>/dev/null || true ;;
     call) wait_or_kill ;;
     esac
-    if wait $job; then note ended; else note kills; note "kills_$kind"; fi
+    if wait_for_launcher $job; then note ended; else note kills; note "kills_$kind"; fi
     ! grep -q "terminate called" out || fail "a call failed"
     wait_until none_left
 }
@@ -124,7 +124,7 @@ interrupted() {
     case $((RANDOM % 3)) in
     0) ! { KILL_AT=$((1 + RANDOM % 12)) sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
         note recoveries_killed ;;
-    1) ! { KILL_AT=$((1 + RANDOM % 12)) KILL_RANK=$((RANDOM % 2)) "${launcher[@]}" -n $((2 + RANDOM % 2)) \
+    1) ! { KILL_AT=$((1 + RANDOM % 12)) KILL_RANK=$((RANDOM % 2)) with_killed_rank "${launcher[@]}" -n $((2 + RANDOM % 2)) \
             sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1; } 2>/dev/null || return 0
         note recoveries_killed ;;
     *) "$bin/tapioca-recover" "${how[@]}" file >>log.out 2>&1 &

@@ -134,7 +134,7 @@ rm -rf stage/*
 cut_off=0
 for at in $(seq 1 20); do
     rm -rf got got.tapioca stage/*
-    { KILL_AT=$at KILL_RANK=0 TAPIOCA_STAGE="ssd:$work/stage" "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/leave_log" "$work/got" close; } >out 2>&1 && fail "not killed while opening"
+    { KILL_AT=$at KILL_RANK=0 TAPIOCA_STAGE="ssd:$work/stage" with_killed_rank "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/leave_log" "$work/got" close; } >out 2>&1 && fail "not killed while opening"
     [ ! -e got.tapioca ] || break
     [ -n "$(ls -A stage)" ] || continue
     cut_off=$((cut_off + 1))
@@ -163,7 +163,7 @@ if [ -n "$dropin" ]; then
     keep
     for at in 2 6 7 ${LONG:+1 3 4 5 8 9 10}; do
         put_back
-        KILL_AT=$at "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" got >out 2>&1 && fail "not killed at call $at"
+        KILL_AT=$at with_killed_rank "${launcher[@]}" -n 2 sh -c "$preloaded" "$kill_at" "$bin/tapioca-recover" got >out 2>&1 && fail "not killed at call $at"
         shown "recovered|nothing to recover" recover got
         same want got "killed at call $at of two processes, repeated by one: not the same file"
     done

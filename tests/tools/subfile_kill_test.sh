@@ -92,7 +92,7 @@ done
 # by several processes, one of which is killed; the next join is made by one
 for at in 1 2 3 4 5 6 7 8 9; do
     put_back set
-    { KILL_AT=$at KILL_RANK=$((at % 3)) "${launcher[@]}" -n 3 sh -c "$preloaded" "$kill_at" "$bin/tapioca-join" "$work/got"; } >out 2>&1 || true
+    { KILL_AT=$at KILL_RANK=$((at % 3)) with_killed_rank "${launcher[@]}" -n 3 sh -c "$preloaded" "$kill_at" "$bin/tapioca-join" "$work/got"; } >out 2>&1 || true
     whole "$at"
     "$bin/tapioca" subfile join got >out 2>&1 || grep -q "is not a set of subfiles" out || fail "killed at call $at: join fails"
     ! is_set || fail "killed at call $at of several: not joined"
