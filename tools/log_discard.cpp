@@ -60,8 +60,9 @@ core::Status check_removable(std::vector<LogFacts> const& all, bool by_target)
         auto const name = facts.sought.place.meta();
         if (facts.live) return core::fail(tapioca::Errc::invalid_state, name + ": a running job is writing it");
         if (!by_target && facts.marked)
-            return core::fail(tapioca::Errc::invalid_state, fmt::format("{}: belongs to {}: use tapioca log discard {}",
-                                                                        name, facts.target, facts.target));
+            return core::fail(tapioca::Errc::invalid_state,
+                              fmt::format("{}: belongs to {}: use tapioca log discard {}", name, facts.target,
+                                          core::shell_word(facts.target)));
     }
     return {};
 }

@@ -15,9 +15,11 @@ namespace core = tapioca::core;
 namespace {
 
 /// What is left to do for a file with logs.
-void tell_logs(std::string const& name, bool staged)
+void tell_logs(std::string const& path, bool staged)
 {
-    if (staged) fmt::print("{0}: has data in logs: `tapioca log recover {0}` writes it to the file\n", name);
+    if (staged)
+        fmt::print("{}: has data in logs: `tapioca log recover {}` writes it to the file\n", core::printable(path),
+                   core::shell_word(path));
 }
 
 bool is_set(std::string const& path)
@@ -58,7 +60,7 @@ int recover_subfiles(Words const& words)
     bool const staged = tapioca::stage::has_marker(set->path);
     if (!*found) {
         fmt::print("{}: nothing to recover\n", name);
-        tell_logs(name, staged);
+        tell_logs(path, staged);
         return 0;
     }
     auto const& what = **found;
@@ -70,7 +72,7 @@ int recover_subfiles(Words const& words)
             "{}: {} chunks are in the journals, but not in the subfiles: the machine stopped before they were "
             "durable\n",
             name, what.lost);
-    tell_logs(name, staged);
+    tell_logs(path, staged);
     return 0;
 }
 

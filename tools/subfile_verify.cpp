@@ -225,7 +225,7 @@ int verify_set(Words const& words)
             core::printable(set->directory));
     if (state == subfile::SetState::interrupted && known)
         fmt::print("interrupted: {} has ended without closing the file: `tapioca subfile recover {}` completes it\n",
-                   core::printable(job), core::printable(path));
+                   core::printable(job), core::shell_word(path));
     bool const sound = own && verification.damage().empty() && state != subfile::SetState::interrupted;
     auto const& map = set->contents->map();
     if (sound)

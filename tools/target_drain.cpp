@@ -143,7 +143,7 @@ core::Status check_drainable(OpenSet const& set)
     if (state == subfile::SetState::interrupted)
         return core::fail(tapioca::Errc::invalid_state,
                           fmt::format("{}: {} has ended without closing the file: first `tapioca subfile recover {}`",
-                                      set.path, to_text(set.contents->writer()), set.path));
+                                      set.path, to_text(set.contents->writer()), core::shell_word(set.path)));
     return {};
 }
 
@@ -160,7 +160,7 @@ void tell_drained(OpenSet const& set, SetDrain const& drain, SetOnTier const& no
         fmt::print(
             "{}: {}; {} of {} subfiles are missing, though they were written here: `tapioca subfile verify {}` "
             "lists what cannot be read\n",
-            path, done, missing, now.subfiles.size(), path);
+            path, done, missing, now.subfiles.size(), core::shell_word(set.path));
     else if (elsewhere > 0)
         fmt::print("{}: {}; {} of {} subfiles are still on {}: drain it there, too\n", path, done, elsewhere,
                    now.subfiles.size(), core::printable(now.other_hosts()));

@@ -37,7 +37,7 @@ std::string state_on_tier(PlaceOwner const& owner)
     if (owner.belonging == Belonging::unknown) return "not known: " + owner.reason;
     auto const facts = look_at_set(owner.path);
     if (facts.state == "live") return fmt::format("being written by process {} on {}", facts.process, facts.host);
-    if (facts.state == "interrupted") return "interrupted: tapioca subfile recover " + owner.path;
+    if (facts.state == "interrupted") return "interrupted: tapioca subfile recover " + core::shell_word(owner.path);
     return facts.damage.empty() ? facts.state : "damaged: " + facts.damage;
 }
 

@@ -1,5 +1,7 @@
 #include "core/output.hpp"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -28,6 +30,37 @@ Status check_owner(std::string const& path, struct stat const& found)
                     path + ": has another name (a hard link), so somebody else may have chosen what is overwritten");
     if (found.st_uid == ::geteuid() || found.st_uid == directory.st_uid) return {};
     return fail(Errc::permission, fmt::format("{}: belongs to user {}, not to you", path, found.st_uid));
+}
+
+/// `text` with `escape(bytes)` in place of each control character; those from 0x80 to 0x9f have two bytes in UTF-8.
+template <typename Escape>
+std::string escape_controls(std::string_view text, Escape const& escape)
+{
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+        auto const c = static_cast<unsigned char>(text[i]);
+        auto const next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+        bool const second_set = c == 0xc2 && next >= 0x80 && next < 0xa0;
+        auto const bytes = text.substr(i, second_set ? 2 : 1);
+        result += c < 0x20 || c == 0x7f || second_set ? escape(bytes) : std::string(bytes);
+        i += bytes.size();
+    }
+    return result;
+}
+
+/// Three octal digits for each byte: unlike hexadecimal ones, they end where they should in every shell.
+std::string in_octal(std::string_view bytes)
+{
+    std::string result;
+    for (unsigned char const c : bytes) result += fmt::format("\\{:03o}", c);
+    return result;
+}
+
+/// Whether no shell does anything with this character, wherever it is in a word.
+bool means_itself(char c)
+{
+    bool const is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+    return is_letter || (c >= '0' && c <= '9') || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -78,18 +111,27 @@ Status write_output(std::string const& path, std::span<std::byte const> bytes)
 
 std::string printable(std::string_view text)
 {
-    std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        auto const c = static_cast<unsigned char>(text[i]);
-        auto const next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-        bool const second_set = c == 0xc2 && next >= 0x80 && next < 0xa0;  // UTF-8 of 0x80 to 0x9f
-        if (c < 0x20 || c == 0x7f || second_set)
-            result += fmt::format("\\x{:02x}", second_set ? next : c);
+    return escape_controls(text, [](std::string_view control) {
+        return fmt::format("\\x{:02x}", static_cast<unsigned char>(control.back()));
+    });
+}
+
+std::string shell_word(std::string_view path)
+{
+    auto const name = (path.starts_with('-') ? "./" : "") + std::string(path);
+    bool const has_controls = printable(name) != name;
+    if (!has_controls && !name.empty() && std::all_of(name.begin(), name.end(), means_itself)) return name;
+    std::string quoted;
+    for (char const c : name) {
+        if (c == '\'')
+            quoted += has_controls ? R"(\')" : R"('\'')";
+        else if (c == '\\' && has_controls)
+            quoted += R"(\\)";
         else
-            result += text[i];
-        if (second_set) ++i;
+            quoted += c;
     }
-    return result;
+    if (!has_controls) return "'" + quoted + "'";
+    return "$'" + escape_controls(quoted, in_octal) + "'";
 }
 
 }  // namespace tapioca::core

@@ -20,5 +20,9 @@ Status write_output(std::string const& path, std::span<std::byte const> bytes);
 /// `text` with control characters escaped, as in \x1b, because a name may contain a newline or a terminal's control
 /// sequences.
 std::string printable(std::string_view text);
+/// The name of a file as one word of a shell, for messages that advise a command: somebody will paste it. Unchanged if
+/// no shell does anything with its characters, otherwise in single quotes, or in $'...' if it has control characters,
+/// so that the result is also printable(). A name that would be an option gets "./" in front.
+std::string shell_word(std::string_view path);
 
 }  // namespace tapioca::core

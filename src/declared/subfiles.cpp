@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/interrupt.hpp"
+#include "core/output.hpp"
 #include "declared/file_state.hpp"
 #include "file/on_tier.hpp"
 #include "subfile/set_target.hpp"
@@ -191,7 +192,7 @@ core::Status Subfiles::bring_to_directory(std::vector<subfile::SealedDrainer::Se
             "; what was not drained is still on {} of the nodes: when the file is closed, `tapioca target drain {}` "
             "brings "
             "it to the file system",
-            file_.set->stub.tier, file_.path);
+            file_.set->stub.tier, core::shell_word(file_.path));
     return status;
 }
 
@@ -222,16 +223,16 @@ std::string Subfiles::how_to_complete() const
 {
     return fmt::format(
         "; the set of subfiles is not complete: `tapioca subfile recover {}` completes it with what was written",
-        file_.path);
+        core::shell_word(file_.path));
 }
 
 std::string Subfiles::never_closed() const
 {
     if (!file_.set->made_now && !written_) return {};
     return fmt::format(
-        "{0}: was never closed: its set of subfiles is not complete, and `tapioca subfile recover {0}` completes it "
+        "{}: was never closed: its set of subfiles is not complete, and `tapioca subfile recover {}` completes it "
         "with what was written",
-        file_.path);
+        file_.path, core::shell_word(file_.path));
 }
 
 core::Status Subfiles::complete()

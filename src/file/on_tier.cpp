@@ -298,7 +298,7 @@ core::Status check_drained(OpenFile const& file)
             "{} of the subfiles {} not in the file system: the first, {}{}{}, is on no node of this job, or another "
             "process drains it: `tapioca target drain {}` on every node brings there what the nodes have",
             left.size(), left.size() == 1 ? "is" : "are", subfile::subfile_name(left[0]), host.empty() ? "" : " of ",
-            host, file.path));
+            host, core::shell_word(file.path)));
 }
 
 }  // namespace tapioca::file

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "core/output.hpp"
 #include "core/stopwatch.hpp"
 #include "core/units.hpp"
 #include "flush/log_flush.hpp"
@@ -43,9 +44,9 @@ void give_back(stage::Stage stage, std::shared_ptr<stage::LogContent> content)
 std::string never_closed(std::string const& path)
 {
     return fmt::format(
-        "{0}: was never closed: the data written since its last flush is in its log, and `tapioca log "
-        "recover {0}` writes it to the file",
-        path);
+        "{}: was never closed: the data written since its last flush is in its log, and `tapioca log "
+        "recover {}` writes it to the file",
+        path, core::shell_word(path));
 }
 
 Staging::Staging(file::OpenFile& file, report::Account& account, stage::Stage stage, std::string tier,
@@ -195,7 +196,7 @@ core::Status Staging::flush(bool durable, bool closing)
             kept ? fmt::format(
                        "; the staged data is still in the log: `tapioca log recover {}` writes it to the file "
                        "later",
-                       target_)
+                       core::shell_word(target_))
                  : "; the staged data is lost when the program ends: somebody has removed a log, or moved it away";
     }
     return status;

@@ -36,9 +36,9 @@ void tell_unserved(std::string const& name)
     std::lock_guard const lock(mutex);
     if (!told.insert(name).second) return;
     mpiio::tell(
-        fmt::format("tapioca: {0}: consists of subfiles, and nothing is served (TAPIOCA_OFF=1, or a setting that is "
-                    "wrong), so it is not opened: change the setting, or first `tapioca subfile join {0}`",
-                    core::printable(name)));
+        fmt::format("tapioca: {}: consists of subfiles, and nothing is served (TAPIOCA_OFF=1, or a setting that is "
+                    "wrong), so it is not opened: change the setting, or first `tapioca subfile join {}`",
+                    core::printable(name), core::shell_word(name)));
 }
 
 /// A program that is not served would take a stub for the file, and might write to it.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/interrupt.hpp"
+#include "core/output.hpp"
 #include "stage/marker_text.hpp"
 #include "target/target.hpp"
 
@@ -127,7 +128,7 @@ std::string what_to_do(std::string const& target)
     return fmt::format(
         "{} says that staged data is still in a log: run `tapioca log recover {}`, or `tapioca log "
         "discard {}` to lose it",
-        marker_path(target), target, target);
+        marker_path(target), core::shell_word(target), core::shell_word(target));
 }
 
 core::Result<Marker> read_marker(std::string const& target)

@@ -152,7 +152,7 @@ core::Result<std::unique_ptr<Join>> Join::open(std::string const& given, std::st
     if (stage::has_marker(path))
         return core::fail(Errc::invalid_state, fmt::format("{} has data in logs: `tapioca log recover {}` writes it to "
                                                            "the file",
-                                                           path, path));
+                                                           path, core::shell_word(path)));
     std::unique_ptr<Join> join(new Join(path, output, **stub));
     auto status = join->open_source();
     if (status && !output.empty()) status = join->check_output();

@@ -39,7 +39,7 @@ core::Status Join::check_drained() const
     return core::fail(Errc::invalid_state,
                       fmt::format("{} of {} subfiles are on {} of the nodes that wrote them: first `tapioca target "
                                   "drain {}` on each of these",
-                                  missing, all.size(), core::printable(stub_.tier), path_));
+                                  missing, all.size(), core::printable(stub_.tier), core::shell_word(path_)));
 }
 
 /// Says what cannot be read before anything is copied. Whoever works for another user, as root may, takes nothing but
@@ -62,7 +62,8 @@ core::Status Join::check_files() const
     for (auto const& [number, bytes] : contents_.map().subfiles())
         if (status) status = check(subfile_name(number), bytes);
     if (!status && status.error().code != Errc::permission)
-        status.error().text += fmt::format(": `tapioca subfile verify {}` lists what cannot be read", path_);
+        status.error().text +=
+            fmt::format(": `tapioca subfile verify {}` lists what cannot be read", core::shell_word(path_));
     return status;
 }
 

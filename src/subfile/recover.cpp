@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/interrupt.hpp"
+#include "core/output.hpp"
 #include "stage/marker.hpp"
 #include "subfile/directory_files.hpp"
 #include "subfile/set_target.hpp"
@@ -146,7 +147,8 @@ core::Status write_again(std::string const& path, StubRemains const& remains, in
 core::Failure with_advice(core::Failure failure, std::string const& path)
 {
     if (failure.code == Errc::no_space)
-        failure.text += fmt::format("; with more room, `tapioca subfile recover {}` completes the set", path);
+        failure.text +=
+            fmt::format("; with more room, `tapioca subfile recover {}` completes the set", core::shell_word(path));
     return failure;
 }
 

@@ -61,7 +61,7 @@ std::string interrupted_text(std::string const& path, WriterNote const& writer)
     return fmt::format(
         "the job that wrote these subfiles (process {} on {}) has ended without closing the file: `tapioca subfile "
         "recover {}` completes the set with everything that was written",
-        writer.process, core::printable(writer.host), path);
+        writer.process, core::printable(writer.host), core::shell_word(path));
 }
 
 core::Status add_all(ExtentMap& map, std::span<std::byte const> records, SetId const& identity)

@@ -187,7 +187,7 @@ core::Status check_remains(std::string const& path, int fd, std::uint64_t bytes)
     return core::fail(Errc::io,
                       fmt::format("this was the stub of the subfiles in {}, and was changed; its data is still "
                                   "there: `tapioca subfile recover {}` makes the stub again",
-                                  core::printable(directory), core::printable(path)));
+                                  core::printable(directory), core::shell_word(path)));
 }
 
 StubRemains salvage(std::string const& path, std::string_view text)

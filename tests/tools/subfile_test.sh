@@ -130,6 +130,15 @@ put_back
 rm got.subfiles/writer
 answered 1 "neither an index nor a note" recover got
 
+# a command that is advised can be pasted, whatever the name is
+odd="two words; it's \$HOME"
+job "$odd" leave
+answered 1 "tapioca subfile recover" join "$odd"
+advised=$(sed -n 's/.*`\(tapioca subfile recover .*\)` completes.*/\1/p' out)
+(PATH=$bin:$PATH && eval "$advised") >out 2>&1 || fail "pasted, this fails: $advised"
+shown "sound" verify "$odd"
+rm -r "$odd" "$odd.subfiles"
+
 # while it is written
 mkfifo ready
 job got live >ready &

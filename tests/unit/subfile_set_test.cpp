@@ -238,9 +238,9 @@ TEST(Set, TakesNoLockForWhatItHasNotSeen)
 TEST(Set, OfAKilledJobIsCompletedWithWhatItHasWritten)
 {
     SetScratch const scratch;
-    auto const path = scratch.path("a");
+    auto const path = scratch.path("two words");
     auto const directory = path + ".subfiles";
-    Stub const stub{some_set, "a.subfiles"};
+    Stub const stub{some_set, "two words.subfiles"};
     {
         SetJob job(directory, true, 2);
         job.die();
@@ -255,7 +255,7 @@ TEST(Set, OfAKilledJobIsCompletedWithWhatItHasWritten)
     }
     EXPECT_EQ(state_of(directory), SetState::interrupted);
     auto const unusable = failure_of(check_usable(path, stub));
-    EXPECT_TRUE(contains(unusable, "tapioca subfile recover " + path)) << unusable;
+    EXPECT_TRUE(contains(unusable, "`tapioca subfile recover '" + path + "'` completes")) << unusable;
     auto const opened = expect(open_directory(directory));
     EXPECT_EQ(failure_of(complete_set(opened.get(), some_set, true)), "");
     EXPECT_TRUE(check_usable(path, stub));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "core/output.hpp"
 #include "findings.hpp"
 #include "settings/settings.hpp"
 
@@ -168,7 +169,7 @@ core::Status run(CalibrateArguments const& a)
         status = write_platform(a, calibrate::platform_text(*findings, host_name(), today()));
         if (status)
             fmt::print("wrote     {}\n          to use it: export TAPIOCA_PLATFORM={}\n", a.output,
-                       std::filesystem::absolute(a.output).string());
+                       core::shell_word(std::filesystem::absolute(a.output).string()));
     }
     return comm::agree(team.all(), status);
 }

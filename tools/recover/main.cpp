@@ -262,7 +262,7 @@ private:
                     fmt::format(
                         "{}: {}. The data in the logs is older, so nothing was changed. `tapioca log recover --force "
                         "{}` writes it to the file nevertheless, `tapioca log discard {}` discards it",
-                        a_.target, *changed, a_.target, a_.target));
+                        a_.target, *changed, core::shell_word(a_.target), core::shell_word(a_.target)));
         }
         return comm::agree(MPI_COMM_WORLD, status);
     }
