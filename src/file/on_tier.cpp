@@ -81,6 +81,18 @@ bool same_place(std::vector<std::uint64_t> const& a, std::vector<std::uint64_t> 
     return std::equal(a.begin(), a.begin() + words_of_place, b.begin());
 }
 
+/// Collective.
+[[noreturn]] void refuse_copy(OpenFile& file, std::uint32_t number, std::size_t one, std::size_t other)
+{
+    // Nodes that only pretend to be several have one host, so their numbers are told as well.
+    auto const hosts = file.session->team().gather_texts(core::host_name());
+    file.raise("open",
+               {Errc::io, 0, -1,
+                fmt::format("two nodes, {} ({}) and {} ({}), have a {} of this file on their tier, {}: remove "
+                            "the one that is a copy",
+                            one, hosts[one], other, hosts[other], subfile::subfile_name(number), file.set->stub.tier)});
+}
+
 }  // namespace
 
 void remove_from_node(subfile::Stub const& stub)
@@ -165,11 +177,7 @@ void find_subfiles(OpenFile& file)
             auto const number = static_cast<std::uint32_t>(all[node][i]);
             auto const before = node_of.try_emplace(number, static_cast<int>(node)).first->second;
             auto const& other = all[static_cast<std::size_t>(before)];
-            if (!same_place(other, all[node]))
-                file.raise("open", {Errc::io, 0, -1,
-                                    fmt::format("two nodes, {} and {}, have a {} of this file on their tier, {}: "
-                                                "remove the one that is a copy",
-                                                before, node, subfile::subfile_name(number), file.set->stub.tier)});
+            if (!same_place(other, all[node])) refuse_copy(file, number, before, node);
         }
     tell_peers(file);
 }
