@@ -22,7 +22,7 @@ constexpr std::uint64_t spare_bytes = std::uint64_t{1} << 20;
 SealedDrainer::SealedDrainer(Where where, cpu_set_t const& cores)
     : where_(std::move(where)), worker_(cores, [this] {
           std::lock_guard const lock(mutex_);
-          core::keep_first(status_, core::fail(Errc::memory, "there is not enough memory to drain a subfile"));
+          if (status_) status_ = tl::unexpected(std::move(lack_));
           draining_ = false;
           launched_ = false;
           changed_.notify_all();
@@ -58,6 +58,7 @@ void SealedDrainer::launch()
     core::keep_first(status_, status);
     if (!status) return;
     worker_.wait();  // run() may just have ended, for lack of memory
+    lack_ = {Errc::memory, 0, -1, "there is not enough memory to drain a subfile"};
     worker_.start([this] { run(); });
     launched_ = true;
 }

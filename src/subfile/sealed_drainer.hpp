@@ -76,6 +76,7 @@ private:
     bool stop_ = false;
     bool launched_ = false;  ///< run() is running
     core::Status status_;
+    core::Failure lack_;  ///< of memory: made before run(), since it cannot be made then
     Counts counts_;
     target::Worker worker_;
 };
