@@ -1,11 +1,14 @@
 // What users do wrong with files whose data stays on a tier of the nodes, and what becomes of nodes: each is one clear
 // line on all ranks, nothing is left on the tier, and what is still there can be read.
 #include <fstream>
+#include <memory>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "node_directories.hpp"
+#include "subfile/recover.hpp"
+#include "support/faults.hpp"
 #include "support/small_file_system.hpp"
 
 namespace tapioca::test {
@@ -43,10 +46,10 @@ std::vector<std::byte> part(int number)
     return stream(static_cast<std::uint64_t>(number) + 1, static_cast<std::size_t>(each));
 }
 
-void write(File& file)
+void write(File& file, int number = rank())
 {
-    auto step = file.declare(part_of(rank()));
-    auto const data = part(rank());
+    auto step = file.declare(part_of(number));
+    auto const data = part(number);
     step.write(0, data);
     step.finish();
 }
@@ -440,6 +443,97 @@ TEST(TargetDrained, WhatIsGoneIsNot)
         if (!by_closing) file.close();
     }
     expect_next_file_works(scratch, as_nodes());
+}
+
+/// An opening that adds to a file, so that its close() is durable. Each of its steps fills a subfile; the first of them
+/// on the last node is `ended_`, which the next step ends, or a drain.
+class TargetClosed : public testing::Test {
+protected:
+    TargetClosed() { write_file(path_); }
+    [[nodiscard]] File open_and_write(TargetDrain drain)
+    {
+        barrier();
+        auto options = on_tier();
+        options.target_drain = drain;
+        options.target_size = 2 * static_cast<std::uint64_t>(ranks_per_node() * each);
+        auto file = File::open(MPI_COMM_WORLD, path_, Mode::update, options);
+        write_step(file, 1);
+        int newest = 0;
+        if (culprit_)
+            for (auto const& entry : fs::directory_iterator(place_here()))
+                if (auto const name = entry.path().filename().string(); name.starts_with("subfile."))
+                    newest = std::max(newest, std::stoi(name.substr(name.find('.') + 1)));
+        MPI_Bcast(&newest, 1, MPI_INT, first_of_last_node_, MPI_COMM_WORLD);
+        ended_ = std::to_string(newest);
+        return file;
+    }
+    static void write_step(File& file, int step) { write(file, step * ranks() + rank()); }
+    /// The next call of this kind on that subfile fails, where it was written. Nothing on other ranks.
+    [[nodiscard]] std::unique_ptr<faults::Armed> failing(faults::Op op) const
+    {
+        if (!culprit_) return nullptr;
+        auto const path = place_here() / ("subfile." + ended_);
+        return std::make_unique<faults::Armed>(path.string(), op, faults::Kind::error, 1, EIO);
+    }
+    [[nodiscard]] Caught expect_failure(faults::Op op, std::function<void()> const& call) const
+    {
+        auto const fault = failing(op);
+        auto const error = same_error_on_all_ranks(call);
+        EXPECT_EQ(fault ? fault->fired() : 1, 1);
+        EXPECT_EQ(error.code, Errc::io);
+        EXPECT_EQ(error.rank, first_of_last_node_);
+        expect_parts(error.text, {"Input/output error"});
+        return error;
+    }
+    /// The set is not completed unless that subfile can be made durable on the tier.
+    void expect_made_durable(File file) const
+    {
+        {
+            auto closed = std::move(file);  // which holds the lock of the set for as long as it lives
+            auto const error = expect_failure(faults::Op::sync, [&] { closed.close(); });
+            expect_parts(error.text, {"close: rank ", "subfile." + ended_ + ": ", "the set of subfiles is not complete",
+                                      "`tapioca subfile recover "});
+        }
+        auto const refused =
+            same_error_on_all_ranks([&] { (void)File::open(MPI_COMM_WORLD, path_, Mode::read, as_nodes()); });
+        expect_parts(refused.text, {"`tapioca subfile recover "});
+    }
+    void expect_readable_when_recovered(int steps) const
+    {
+        barrier();
+        if (rank() == 0) {
+            auto const stub = subfile::find_stub(path_);
+            EXPECT_TRUE(stub && *stub && subfile::recover_set(path_, **stub));
+        }
+        barrier();
+        auto file = File::open(MPI_COMM_WORLD, path_, Mode::update, as_nodes());
+        for (bool const drained : {false, true}) {
+            if (drained) file.drain();
+            for (int step = 0; step < steps; ++step) expect_part(file, step * ranks() + (rank() + 1) % ranks());
+        }
+        file.close();
+        EXPECT_EQ(directories_.sets(), 0);
+        barrier();
+    }
+
+    Scratch const scratch_;
+    NodeDirectories const directories_{scratch_};
+    std::string const path_ = scratch_.path("a");
+    int const first_of_last_node_ = (nodes() - 1) * ranks_per_node();
+    bool const culprit_ = rank() == first_of_last_node_;
+    std::string ended_;
+};
+
+TEST_F(TargetClosed, MakesDurableWhatIsNotDrained)
+{
+    auto file = open_and_write(TargetDrain::background);
+    auto const in_the_way = path_ + ".subfiles/draining." + ended_;
+    if (rank() == 0) fs::create_directory(in_the_way);
+    barrier();
+    write_step(file, 2);
+    expect_made_durable(std::move(file));
+    if (rank() == 0) fs::remove(in_the_way);
+    expect_readable_when_recovered(3);
 }
 
 /// Jobs that were killed have left subfiles of which no journal knows: they must not be taken for those of this job.
