@@ -116,8 +116,9 @@ core::Status GroupSubfile::close(bool durable)
     return within_group([&]() -> core::Status {
         auto closed = writer_.close();  // the library may keep this object for the next file's plans
         close_subfile(durable);
+        // Where drain() or a step has failed, sealed_ may have subfiles that nobody has made durable or drained yet.
+        if (durable && drainer_) core::keep_first(closed, drainer_->sync(sealed_));
         seal();
-        if (durable && drainer_) core::keep_first(closed, drainer_->sync());
         return closed;
     });
 }

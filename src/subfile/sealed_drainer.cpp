@@ -147,13 +147,14 @@ void SealedDrainer::try_again()
     changed_.notify_all();
 }
 
-core::Status SealedDrainer::sync()
+core::Status SealedDrainer::sync(std::vector<Sealed> const& others)
 {
-    auto const waiting = [this] {
+    auto subfiles = [this] {
         std::lock_guard const lock(mutex_);
         return waiting_;
     }();
-    for (auto const& subfile : waiting) {
+    subfiles.insert(subfiles.end(), others.begin(), others.end());
+    for (auto const& subfile : subfiles) {
         auto const file = open_on_tier(where_.place, subfile.number, O_RDONLY);
         if (!file && file.error().code == Errc::not_found) continue;  // it was drained meanwhile
         auto const status = file ? subfile::sync(file->get(), subfile_name(subfile.number).c_str())

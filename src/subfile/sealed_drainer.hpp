@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "subfile/drain.hpp"
 #include "target/worker.hpp"
@@ -51,8 +52,8 @@ public:
     [[nodiscard]] core::Status status() const;
     /// Forgets an error, and tries again what could not be drained.
     void try_again();
-    /// Makes durable, on the tier, what is not drained yet.
-    core::Status sync();
+    /// Makes durable, on the tier, what is not drained yet, and `others`, which were not added.
+    core::Status sync(std::vector<Sealed> const& others = {});
 
     struct Counts {
         std::uint64_t subfiles = 0;

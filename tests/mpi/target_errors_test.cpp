@@ -536,6 +536,40 @@ TEST_F(TargetClosed, MakesDurableWhatIsNotDrained)
     expect_readable_when_recovered(3);
 }
 
+TEST_F(TargetClosed, MakesDurableWhatADrainThatFailedHasEnded)
+{
+    auto file = open_and_write(TargetDrain::background);
+    auto const catalogue = place_here() / "catalogue";
+    auto const elsewhere = place_here() / "elsewhere";
+    if (culprit_) fs::rename(catalogue, elsewhere);
+    auto const error = same_error_on_all_ranks([&] { file.drain(); });
+    expect_parts(error.text, {"drain: rank ", "has no catalogue entry"});
+    if (culprit_) fs::rename(elsewhere, catalogue);
+    expect_made_durable(std::move(file));
+    expect_readable_when_recovered(2);
+}
+
+TEST_F(TargetClosed, MakesDurableWhatAStepThatFailedHasEnded)
+{
+    auto file = open_and_write(TargetDrain::background);
+    (void)expect_failure(faults::Op::close, [&] { write_step(file, 2); });
+    expect_made_durable(std::move(file));
+    expect_readable_when_recovered(2);
+}
+
+/// With these settings, drain() makes durable what it ends, before it drains it.
+TEST_F(TargetClosed, MakesDurableWhatADrainCouldNotMakeDurable)
+{
+    for (auto const drain : {TargetDrain::never, TargetDrain::close}) {
+        auto file = open_and_write(drain);
+        (void)expect_failure(faults::Op::sync, [&] { file.drain(); });
+        expect_made_durable(std::move(file));
+        expect_readable_when_recovered(2);
+        write_file(path_);
+    }
+    barrier();
+}
+
 /// Jobs that were killed have left subfiles of which no journal knows: they must not be taken for those of this job.
 TEST(TargetBegun, ByAKilledJobIsInNobodysWay)
 {

@@ -337,6 +337,25 @@ TEST_F(SealedDrainerTest, SyncMakesDurableWhatCouldNotBeDrained)
     EXPECT_EQ(fault.fired(), 1);
 }
 
+TEST_F(SealedDrainerTest, SyncMakesDurableWhatWasNotAdded)
+{
+    auto const one = drainer();
+    auto const added = written(1);
+    auto const other = written(2);
+    std::optional held(hold(1));
+    one->add(added);
+    EXPECT_EQ(failure_of(one->sync({other})), "");
+    for (std::uint32_t const number : {1, 2}) {
+        Armed const fault(on_tier(number), Op::sync, Kind::error, 1, EIO);
+        EXPECT_EQ(code_of(one->sync({other})), Errc::io) << number;
+        EXPECT_EQ(fault.fired(), 1) << number;
+    }
+    held.reset();
+    EXPECT_TRUE(ends(*one));
+    EXPECT_EQ(place_of(added), "directory");
+    EXPECT_EQ(place_of(other), "tier");
+}
+
 TEST_F(SealedDrainerTest, SyncLeavesOutWhatWasDrainedMeanwhile)
 {
     auto const one = drainer();
