@@ -64,6 +64,7 @@ MPI_Comm GroupSubfile::group() const
 std::shared_ptr<FileState> const& GroupSubfile::file()
 {
     if (subfile_) return subfile_;
+    opened_ = writer_.subfile();
     auto options = whole_.settings.options;
     options.stage.reset();
     options.report.reset();
@@ -89,7 +90,7 @@ core::Status GroupSubfile::translated(file::Raised const& error) const
     if (rank >= 0 && rank != whole_.session->team().rank()) return {};  // that rank says it
     auto failure = error.failure;
     failure.rank = -1;
-    failure.text = fmt::format("{}: {}", subfile::subfile_name(writer_.subfile()), error.text);
+    failure.text = fmt::format("{}: {}", subfile::subfile_name(opened_), error.text);
     return tl::unexpected(std::move(failure));
 }
 
@@ -97,7 +98,9 @@ core::Status GroupSubfile::sync()
 {
     return within_group([&]() -> core::Status {
         if (subfile_) subfile_->sync();
-        return writer_.sync();
+        auto status = writer_.sync();
+        if (drainer_ && !sealed_.empty()) core::keep_first(status, drainer_->sync(sealed_));  // a drain has failed
+        return status;
     });
 }
 

@@ -154,14 +154,18 @@ core::Status SealedDrainer::sync(std::vector<Sealed> const& others)
         return waiting_;
     }();
     subfiles.insert(subfiles.end(), others.begin(), others.end());
+    bool synced = false;
     for (auto const& subfile : subfiles) {
         auto const file = open_on_tier(where_.place, subfile.number, O_RDONLY);
         if (!file && file.error().code == Errc::not_found) continue;  // it was drained meanwhile
         auto const status = file ? subfile::sync(file->get(), subfile_name(subfile.number).c_str())
                                  : core::Status(tl::unexpected(file.error()));
         if (!status) return status;
+        synced = true;
     }
-    return {};
+    if (!synced) return {};
+    auto const named = target::sync_directory_of(where_.place + "/" + subfile_name(0));
+    return named || named.error().code == Errc::not_found ? core::Status() : named;
 }
 
 SealedDrainer::Counts SealedDrainer::counts() const

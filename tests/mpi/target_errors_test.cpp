@@ -552,7 +552,8 @@ TEST_F(TargetClosed, MakesDurableWhatADrainThatFailedHasEnded)
 TEST_F(TargetClosed, MakesDurableWhatAStepThatFailedHasEnded)
 {
     auto file = open_and_write(TargetDrain::background);
-    (void)expect_failure(faults::Op::close, [&] { write_step(file, 2); });
+    auto const error = expect_failure(faults::Op::close, [&] { write_step(file, 2); });
+    expect_parts(error.text, {"subfile." + ended_ + ": "});
     expect_made_durable(std::move(file));
     expect_readable_when_recovered(2);
 }
@@ -562,7 +563,9 @@ TEST_F(TargetClosed, MakesDurableWhatADrainCouldNotMakeDurable)
 {
     for (auto const drain : {TargetDrain::never, TargetDrain::close}) {
         auto file = open_and_write(drain);
-        (void)expect_failure(faults::Op::sync, [&] { file.drain(); });
+        auto const error = expect_failure(faults::Op::sync, [&] { file.drain(); });
+        expect_parts(error.text, {"subfile." + ended_ + ": "});
+        (void)expect_failure(faults::Op::sync, [&] { file.sync(); });
         expect_made_durable(std::move(file));
         expect_readable_when_recovered(2);
         write_file(path_);

@@ -356,6 +356,15 @@ TEST_F(SealedDrainerTest, SyncMakesDurableWhatWasNotAdded)
     EXPECT_EQ(place_of(other), "tier");
 }
 
+TEST_F(SealedDrainerTest, SyncMakesTheirNamesDurable)
+{
+    auto const one = drainer();
+    auto const other = written(2);
+    Armed const fault(std::filesystem::path(on_tier(2)).parent_path(), Op::sync, Kind::error, 1, EIO);
+    EXPECT_EQ(code_of(one->sync({other})), Errc::io);
+    EXPECT_EQ(fault.fired(), 1);
+}
+
 TEST_F(SealedDrainerTest, SyncLeavesOutWhatWasDrainedMeanwhile)
 {
     auto const one = drainer();
