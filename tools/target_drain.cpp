@@ -82,7 +82,7 @@ private:
         for (auto const number : all ? all->here : std::vector<std::uint32_t>())
             if (!map.subfiles().contains(number)) unknown.push_back(number);
         if (status) status = subfile::remove_from_tier(found.place, unknown);
-        (void)::unlinkat(set_.opened.get(), subfile::writer_name, 0);  // then the set is as it was
+        subfile::give_back_lock(set_.opened.get(), *set_.contents);  // then the set is as it was
         if (!status) return tl::unexpected(status.error());
         return found;
     }

@@ -16,6 +16,20 @@ namespace {
 namespace core = tapioca::core;
 namespace subfile = tapioca::subfile;
 
+/// Under the lock of the set, so that no job begins to write there.
+core::Status remove_place(OpenSet const& set, std::string const& place)
+{
+    if (set.contents->state() == subfile::SetState::interrupted) return subfile::remove_tier_place(place);
+    auto const lock = subfile::take_lock(set.opened.get(), *set.contents, set.stub.identity,
+                                         {1, 1, 0, "drop", set.path.substr(set.path.rfind('/') + 1)});
+    if (!lock) return tl::unexpected(lock.error());
+    if (!*lock)
+        return core::fail(tapioca::Errc::invalid_state, set.path + ": a job or another command has begun to use it");
+    auto const status = subfile::remove_tier_place(place);
+    subfile::give_back_lock(set.opened.get(), *set.contents);
+    return status;
+}
+
 int drop_file(std::string const& path, bool force)
 {
     auto const set = open_set(path);
@@ -44,7 +58,7 @@ int drop_file(std::string const& path, bool force)
                                     "keeps them; --force removes them",
                                     set->path, core::format_bytes(lost), subfiles, subfiles == 1 ? "" : "s"),
                         1);
-    if (auto const status = subfile::remove_tier_place(found->place); !status)
+    if (auto const status = remove_place(*set, found->place); !status)
         return fail_sub("target drop", status.error().text, 1);
     fmt::print("{}: removed {} subfile{} of this node; {} are lost\n", shown, found->here.size(),
                found->here.size() == 1 ? "" : "s", core::format_bytes(lost));

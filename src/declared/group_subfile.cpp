@@ -70,8 +70,9 @@ std::shared_ptr<FileState> const& GroupSubfile::file()
     options.report.reset();
     // A drain of earlier subfiles may have left none, and removed the directory. If it cannot be made, opening fails.
     if (on_tier_ && ranks_.front() == whole_.session->team().rank()) (void)file::make_place(whole_);
-    subfile_ = open_file(group(), writer_.path(), Mode::create, options, MPI_INFO_NULL,
-                         {.within_set = true, .may_stage = false});
+    subfile_ =
+        open_file(group(), writer_.path(), Mode::create, options, MPI_INFO_NULL,
+                  {.within_set = true, .may_stage = false, .kept = group() == MPI_COMM_SELF ? &session_ : nullptr});
     subfile_->settings.options.report = whole_.settings.options.report;  // so that plans are kept for the account
     core::Status status;
     if (subfile_->session->team().rank() == 0) {

@@ -94,7 +94,8 @@ private:
     std::vector<int> ranks_;
     subfile::SetWriter writer_;
     std::shared_ptr<FileState> subfile_;
-    std::uint32_t opened_ = 0;  ///< the number of the subfile that was opened last
+    std::shared_ptr<engine::Session> session_;  ///< of MPI_COMM_SELF, which other threads use at the same time
+    std::uint32_t opened_ = 0;                  ///< the number of the subfile that was opened last
     TargetDrain when_drained_ = TargetDrain::never;
     bool on_tier_;                                        ///< the present subfile
     std::unique_ptr<subfile::SealedDrainer> drainer_;     ///< on the first rank of a group that writes to a tier

@@ -124,7 +124,9 @@ core::Status Subfiles::sync_set()
     };
     auto* const target = file_.target();
     if (!target) return file_.target_status();
-    auto status = sync(file_.set->lock.get(), "the note of the set's writer");
+    auto status = file_.set->made_now ? core::Status()
+                                      : subfile::sync_complete_set(file_.set_directory(), file_.set->stub.identity);
+    if (status) status = sync(file_.set->lock.get(), "the note of the set's writer");
     if (status) status = sync(target->descriptor(), "the stub");
     if (status) status = target::sync_directory_of(file_.set_directory() + "/" + subfile::writer_name);
     if (status && file_.set->made_now) status = target::sync_directory_of(file_.place);
@@ -156,6 +158,7 @@ core::Status Subfiles::close()
     if (common_) core::keep_first(status, common_->close(durable));
     status = file_.session->agreement().agree(status);
     if (!status) {
+        file_.set->lock = {};  // for `tapioca subfile recover`
         status.error().text += how_to_complete();
         return status;
     }

@@ -58,11 +58,11 @@ constexpr std::size_t words_of_place = sizeof(subfile::SetId) / sizeof(std::uint
 core::Result<std::vector<std::uint64_t>> numbers_here(OpenFile& file)
 {
     if (!is_first_of_node(file)) return std::vector<std::uint64_t>();
-    auto const place = subfile::find_tier_place(file.set->on_tier, file.set->stub.identity);
-    if (!place) return tl::unexpected(place.error());
-    if (!*place) return std::vector<std::uint64_t>();
     auto* const stub = file.target();
     if (!stub) return tl::unexpected(file.target_status().error());
+    auto const place = subfile::find_tier_place(file.set->on_tier, file.set->stub.identity, stub->descriptor());
+    if (!place) return tl::unexpected(place.error());
+    if (!*place) return std::vector<std::uint64_t>();
     auto const writable =
         file.mode == Mode::read ? core::Status() : subfile::check_original(**place, file.place, stub->descriptor());
     if (!writable) return tl::unexpected(writable.error());
@@ -156,9 +156,10 @@ void remove_begun(OpenFile& file)
 {
     auto const& set = *file.set;
     if (!set.adds || !is_first_of_node(file)) return;
-    auto const place = subfile::find_tier_place(set.on_tier, set.stub.identity);
     auto* const stub = file.target();
-    if (!place || !*place || !stub || !subfile::check_original(**place, file.place, stub->descriptor())) return;
+    if (!stub) return;
+    auto const place = subfile::find_tier_place(set.on_tier, set.stub.identity, stub->descriptor());
+    if (!place || !*place || !subfile::check_original(**place, file.place, stub->descriptor())) return;
     auto numbers = (*place)->subfiles;
     std::erase_if(numbers, [&](std::uint32_t number) { return number < set.first_subfile; });
     if (!numbers.empty()) (void)subfile::remove_from_tier(set.on_tier, numbers, subfile::EmptyPlace::kept);

@@ -268,7 +268,7 @@ bool open_on(OpenFile& file, Opening const& opening)
     std::shared_ptr<comm::Watchdog> watchdog;
     auto settings = opening.session ? *opening.settings : core::Result<settings::Settings>();
     if (!opening.session) {
-        watchdog = watch_unopened(opening.comm, "open", file.path, options, opening.info);
+        if (!file.within_set) watchdog = watch_unopened(opening.comm, "open", file.path, options, opening.info);
         if (comm::rank_in(opening.comm) == 0)
             settings = settings::resolve(options, comm::pairs_of(opening.info), settings::read_environment());
     }

@@ -201,8 +201,12 @@ int seek_shared(MPI_File file, MPI_Offset offset, int whence)
     if (!known || !known->set()) return after_flush(file, false, pass_on);
     auto const late = known->flush(false);
     Within const within;
-    auto const error = count_from_begin(*known, offset, whence);
-    if (error != MPI_SUCCESS) return raise(file, error);
+    if (whence == MPI_SEEK_END) {
+        MPI_Offset end = 0;
+        if (auto const error = known->end_for_all(end); error != MPI_SUCCESS) return raise(file, error);
+        whence = MPI_SEEK_SET;
+        offset += end;
+    }
     auto const code = pass_on();
     return code != MPI_SUCCESS ? code : raise(file, late);
 }

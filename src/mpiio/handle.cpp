@@ -140,7 +140,7 @@ int Handle::ready_set()
         return class_of(agreed.error());
     }
     if ((opened().amode & MPI_MODE_APPEND) == 0) return MPI_SUCCESS;
-    auto const end = static_cast<MPI_Offset>(*size);
+    auto const end = comm::tell(steps_.file().session->team().all(), static_cast<std::int64_t>(*size));
     PMPI_File_seek(opened().handle, end, MPI_SEEK_SET);
     PMPI_File_seek_shared(opened().handle, end, MPI_SEEK_SET);
     return MPI_SUCCESS;

@@ -56,6 +56,9 @@ public:
         MPI_Offset after;
     };
     std::optional<OrderedPlace> place_in_order(DataAccess const& request);
+    /// Where a set of subfiles ends, in etypes, as rank 0 sees it: the file may be growing. Returns an MPI error class.
+    /// Collective.
+    int end_for_all(MPI_Offset& etypes);
     int hand_over(Direction direction, bool durable = false) { return service().hand_over(direction, durable); }
     int flush(bool durable);
     int settle();

@@ -44,6 +44,14 @@ std::optional<Handle::OrderedPlace> Handle::place_in_order(DataAccess const& req
     return OrderedPlace{begin + before / etype, begin + total / etype};
 }
 
+int Handle::end_for_all(MPI_Offset& etypes)
+{
+    auto const comm = steps_.file().session->team().all();
+    auto const error = comm::tell(comm, opened().first() ? set()->end(etypes) : MPI_SUCCESS);
+    etypes = comm::tell(comm, etypes);
+    return static_cast<int>(error);
+}
+
 std::string Handle::why_not_nonblocking() const
 {
     if (!program_.off.empty()) return program_.off;

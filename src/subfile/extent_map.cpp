@@ -10,6 +10,8 @@ namespace tapioca::subfile {
 
 namespace {
 
+constexpr std::uint64_t most_chunks = std::uint64_t{1} << 62;
+
 tl::unexpected<core::Failure> contradiction(std::string const& what)
 {
     return core::fail(Errc::io, "the index contradicts itself: " + what);
@@ -137,6 +139,7 @@ core::Status ExtentMap::add_chunks(ChunkRecord const& record)
             return contradiction(fmt::format("two chunks at {} of subfile {}", record.position, record.subfile));
         before.epoch = series.epoch;
     } else {
+        if (record.count > most_chunks - chunks_) return contradiction("more chunks than any program writes");
         if (series.depth() > most_depth - depth_)
             return contradiction("more chunks at one place than any program writes");
         depth_ += series.depth();

@@ -137,7 +137,7 @@ Join::Join(std::string path, std::string output, Stub stub)
 
 Join::~Join()
 {
-    if (lock_) (void)::unlinkat(directory_.get(), writer_name, 0);  // then the set is as it was
+    if (lock_) give_back_lock(directory_.get(), contents_);  // then the set is as it was
 }
 
 core::Result<std::unique_ptr<Join>> Join::open(std::string const& given, std::string const& output)
@@ -180,6 +180,7 @@ core::Status Join::open_source()
                           fmt::format("a job is writing these subfiles (process {} on {}): wait until it ends",
                                       contents_.writer().process, contents_.writer().host));
     source_ = std::make_unique<SetTarget>(nullptr, directory_path_, stub_.identity, target::OpenMode::read);
+    facts_ = facts_of_set();
     auto const size = source_->size();
     if (!size) return tl::unexpected(size.error());
     size_ = static_cast<std::int64_t>(*size);
@@ -217,7 +218,8 @@ core::Status Join::prepare(std::uint64_t kernels)
     to_ = std::move(*file);
     if (replaces())
         if (auto status = lock_set(); !status) return status;
-    facts_ = facts_of_set();
+    if (facts_of_set() != facts_)
+        return core::fail(Errc::invalid_state, "a job has changed these subfiles just now: join them again");
     MarksHead head = {};
     head.identity = stub_.identity;
     head.generation = contents_.head().generation;

@@ -20,19 +20,26 @@ bool is_stub_of(std::string const& path, SetId const& identity)
     return stub && *stub && (*stub)->identity == identity;
 }
 
-/// The name that the set's stub has now in the directory `around`; empty: none.
+/// The name that the set's stub has now in the directory `around`; empty: none. Fails if that cannot be said, because a
+/// file that may be the stub cannot be read.
 core::Result<std::string> find_renamed(std::string const& around, SetId const& identity)
 {
     core::Descriptor const directory(::open(around.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory) return core::fail_errno(errno, around);
     std::string found;
+    core::Status readable;
     auto const status = each_name(directory.get(), [&](std::string const& name) {
         struct stat file = {};
         bool const may_be = found.empty() &&
                             ::fstatat(directory.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 &&
                             S_ISREG(file.st_mode) && file.st_size == static_cast<off_t>(stub_bytes);
-        if (may_be && is_stub_of(around + name, identity)) found = around + name;
+        if (!may_be) return;
+        core::Descriptor const opened(
+            ::openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+        if (!opened && errno != ENOENT) core::keep_first(readable, core::fail_errno(errno, around + name));
+        if (opened && is_stub_of(around + name, identity)) found = around + name;
     });
+    if (status && found.empty() && !readable) return tl::unexpected(readable.error());
     if (!status) return tl::unexpected(status.error());
     return found;
 }

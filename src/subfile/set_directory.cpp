@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/interrupt.hpp"
+#include "machine/storage.hpp"
 #include "subfile/directory_files.hpp"
 
 namespace tapioca::subfile {
@@ -54,14 +55,20 @@ SetContents::SeenFile SetContents::look(char const* name) const
 
 /// When a file of the directory has last got or lost its name: nanoseconds since 1970; -1 if it was so lately that
 /// another change might have the same time.
-std::int64_t SetContents::names_changed() const
+std::int64_t SetContents::names_changed()
 {
-    constexpr std::int64_t lately = 3'000'000'000;  // some file systems count whole seconds, and clocks differ
     constexpr std::int64_t second = 1'000'000'000;
+    constexpr auto whole_seconds = 3 * second;
+    if (lately_ == 0) {
+        bool const own_clock = machine::reach_of(directory_) == machine::Reach::one_host;
+        lately_ = own_clock ? second / 50     // Linux moves the clock of these file systems on a hundred times a second
+                            : whole_seconds;  // some count these, and the clocks of servers differ
+    }
     struct stat directory = {};
     timespec now = {};
     if (::fstat(directory_, &directory) != 0 || ::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return -1;
     auto const changed = directory.st_mtim.tv_sec * second + directory.st_mtim.tv_nsec;
+    auto const lately = directory.st_mtim.tv_nsec == 0 ? whole_seconds : lately_;  // ext3 has no fractions of seconds
     return now.tv_sec * second + now.tv_nsec - changed > lately ? changed : -1;
 }
 
@@ -102,12 +109,13 @@ core::Status SetContents::refresh_once()
         read_before_ = true;
     }
     bool const live = note_.exists && is_live(directory_);  // asked first: a job writes its last records before it ends
-    bool added = false;
+    has_additions_ = false;
     if (writer_.generation > head_.generation) {
         if (auto status = read_journals(); !status) return status;
-        added = std::any_of(journals_.begin(), journals_.end(), [](auto const& one) { return one.second.read > 0; });
+        has_additions_ =
+            std::any_of(journals_.begin(), journals_.end(), [](auto const& one) { return one.second.read > 0; });
     }
-    bool const complete = index_.exists && !added && (!live || writer_.generation <= head_.generation);
+    bool const complete = index_.exists && !has_additions_ && (!live || writer_.generation <= head_.generation);
     state_ = complete ? SetState::complete : live ? SetState::live : SetState::interrupted;
     return {};
 }
@@ -232,8 +240,12 @@ core::Result<bool> SetContents::is_lost(std::span<std::byte const> record) const
 
 std::uint32_t SetContents::next_subfile() const
 {
-    auto const own = writer_.first_subfile + writer_.groups;
-    auto next = std::max(head_.subfiles, own);
+    return std::max(next_without_note(), writer_.first_subfile + writer_.groups);
+}
+
+std::uint32_t SetContents::next_without_note() const
+{
+    auto next = head_.subfiles;
     for (auto const& [number, bytes] : map_.subfiles()) next = std::max(next, number + 1);
     return next;
 }

@@ -87,6 +87,11 @@ public:
     [[nodiscard]] bool has_index() const { return index_.exists; }
     /// Whether there is an index, or a job that makes one. Otherwise the set is gone: joined, removed or replaced.
     [[nodiscard]] bool is_there() const { return index_.exists || writer_.groups > 0; }
+    /// Whether journals have records that the index has not. Then a writer is adding chunks, or was interrupted.
+    [[nodiscard]] bool has_additions() const { return has_additions_; }
+    /// Whether the note of a job that died before its first chunk is all that keeps its subfiles' numbers from being
+    /// given to others. What it has left may lie on nodes that nobody can look at now.
+    [[nodiscard]] bool note_keeps_numbers() const { return next_subfile() > next_without_note(); }
     /// Of the job that adds chunks, or did so when it was interrupted.
     [[nodiscard]] WriterNote const& writer() const { return writer_; }
     /// The number of the next new subfile.
@@ -107,7 +112,8 @@ private:
         std::string host;        ///< where its subfiles are written
     };
     [[nodiscard]] SeenFile look(char const* name) const;
-    [[nodiscard]] std::int64_t names_changed() const;
+    [[nodiscard]] std::uint32_t next_without_note() const;
+    [[nodiscard]] std::int64_t names_changed();
     core::Status refresh_once();
     core::Status read_index();
     core::Status read_writer();
@@ -123,6 +129,8 @@ private:
     WriterNote writer_ = {};
     SetState state_ = SetState::complete;
     bool read_before_ = false;
+    bool has_additions_ = false;
+    std::int64_t lately_ = 0;        ///< nanoseconds within which two changes may have the same time; 0: not known yet
     std::int64_t names_known_ = -1;  ///< when a name had last changed, as of the last look at all; -1: just then
     bool leaves_out_lost_ = false;
     bool on_tier_ = false;
@@ -154,6 +162,8 @@ core::Result<core::Descriptor> make_set(std::string const& directory, SetId cons
 /// has it, or has changed the set since `contents` was refreshed. Fails if the set was interrupted.
 core::Result<std::optional<core::Descriptor>> take_lock(int directory, SetContents& contents, SetId const& identity,
                                                         WriterFacts const& facts);
+/// Ends what take_lock() has begun for nothing but the lock (0 groups). To be called before the lock is closed.
+void give_back_lock(int directory, SetContents const& contents);
 /// Writes the index of everything that counts of what index and journals say. Then removes the journals, the subfiles
 /// that have no chunk left, and the writer's note. To be called by whoever has the lock. `durable`: it survives a crash
 /// of the machine; if it replaces an index, or if there are subfiles to remove, it always does. `writer`: whether it
@@ -162,6 +172,9 @@ core::Result<std::optional<core::Descriptor>> take_lock(int directory, SetConten
 /// if this is not enough, it fails with no_space, and can be repeated.
 enum class WriterOfSet { closes, closes_on_tier, died, died_on_tier };
 core::Status complete_set(int directory, SetId const& identity, bool durable, WriterOfSet writer = WriterOfSet::closes);
+/// Makes durable what a job before this one has written, as far as it is in the directory. Without its index, journals
+/// of later jobs are of no use.
+core::Status sync_complete_set(std::string const& directory, SetId const& identity);
 /// Removes all files of the set and its directory. Files that are not a set's are left, and so is the directory then.
 core::Status remove_set(std::string const& directory);
 /// The same for the set to which the stub with this identity and inode leads; but if another stub leads there, too, or

@@ -181,6 +181,25 @@ bool is_free(std::string const& path, std::uint64_t inode)
     return listed && (empty || !is_needed(directory->get(), path, inode));
 }
 
+/// Two writers that do not see each other's locks would lose each other's chunks. To be called with the lock.
+core::Status check_locks(int directory)
+{
+    if (is_live(directory)) return {};
+    return core::fail(Errc::unsupported,
+                      "locks (fcntl) have no effect on this file system, and sets of subfiles need them: mount it with "
+                      "locks, or write a plain file");
+}
+
+/// What jobs that were killed have left, and no index knows: it is not the data of those who get these numbers next.
+core::Status remove_unknown(int directory, std::uint32_t first)
+{
+    return each_name(directory, [&](std::string const& name) {
+        for (auto const* const prefix : {"subfile.", "journal.", "draining."})
+            if (auto const number = number_in(name, prefix); number && *number >= first)
+                (void)::unlinkat(directory, name.c_str(), 0);
+    });
+}
+
 /// Empties the directory and writes the note of its first writer.
 core::Result<core::Descriptor> make_note(std::string const& directory, SetId const& identity, WriterFacts const& facts,
                                          int like)
@@ -202,6 +221,7 @@ core::Result<core::Descriptor> make_note(std::string const& directory, SetId con
         status = core::fail_errno(errno, "the note of the set's writer");
     if (status && mine.st_ino != named.st_ino)
         return core::fail(Errc::invalid_state, "another job makes subfiles of this file: wait until it ends");
+    if (status) status = check_locks(opened->get());
     if (status) status = write_note(*note, identity, 1, 0, facts);
     if (status) return note;
     (void)::unlinkat(opened->get(), writer_name, 0);
@@ -256,16 +276,20 @@ core::Result<std::optional<core::Descriptor>> take_lock(int directory, SetConten
     auto const first = contents.next_subfile();
     if (auto status = contents.refresh(); !status) return tl::unexpected(status.error());
     if (contents.head().generation + 1 != generation || contents.next_subfile() != first) return std::nullopt;
+    if (contents.has_additions())  // by a job that was killed since the first look
+        return core::fail(Errc::invalid_state, "the job that wrote these subfiles has not completed the set");
+    if (auto status = check_locks(directory); !status) return tl::unexpected(status.error());
     if (facts.groups > most_groups || first > UINT32_MAX - facts.groups)
         return core::fail(Errc::unsupported, "the set would have too many subfiles");
-    for (std::uint32_t i = 0; i < facts.groups; ++i) {  // of a job that was killed before it wrote its first chunk
-        (void)::unlinkat(directory, subfile_name(first + i).c_str(), 0);
-        (void)::unlinkat(directory, journal_name(first + i).c_str(), 0);
-        (void)::unlinkat(directory, draining_name(first + i).c_str(), 0);
-    }
+    if (auto status = remove_unknown(directory, first); !status) return tl::unexpected(status.error());
     if (auto status = write_note(*note, identity, generation, first, facts); !status)
         return tl::unexpected(status.error());
     return std::move(*note);
+}
+
+void give_back_lock(int directory, SetContents const& contents)
+{
+    if (!contents.note_keeps_numbers()) (void)::unlinkat(directory, writer_name, 0);
 }
 
 core::Status complete_set(int directory, SetId const& identity, bool durable, WriterOfSet writer)
@@ -305,6 +329,24 @@ core::Status complete_set(int directory, SetId const& identity, bool durable, Wr
     for (auto const& name : old) (void)::unlinkat(directory, name.c_str(), 0);
     (void)::unlinkat(directory, writer_name, 0);
     return durable ? sync(directory, "the directory of subfiles") : core::Status();
+}
+
+core::Status sync_complete_set(std::string const& directory, SetId const& identity)
+{
+    auto const opened = open_directory(directory);
+    if (!opened) return tl::unexpected(opened.error());
+    SetContents contents(opened->get(), identity);
+    auto status = contents.refresh();
+    auto const add = [&](std::string const& name) {
+        if (!status) return;
+        auto const file = open_in(opened->get(), name.c_str(), O_RDONLY);
+        bool const elsewhere = !file && file.error().code == Errc::not_found;
+        if (!elsewhere) status = file ? sync(file->get(), name.c_str()) : tl::unexpected(file.error());
+    };
+    add(index_name);
+    add(rest_name);
+    for (auto const& [number, bytes] : contents.map().subfiles()) add(subfile_name(number));
+    return status;
 }
 
 core::Status remove_set(std::string const& directory)

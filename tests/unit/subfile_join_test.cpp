@@ -179,6 +179,17 @@ TEST(Join, OfSeveralProcesses)
     EXPECT_EQ(scratch.names(), Names{"a"});
 }
 
+TEST(Join, NoticesWhatIsWrittenWhileItBegins)
+{
+    Scratch const scratch;
+    Set set(scratch, 2);
+    write_parts(set);
+    auto join = Join::open(set.path(), "");
+    ASSERT_TRUE(join);
+    put(set.directory() + "/rest", 3 * Join::chunk_bytes, some_bytes(100, 7));
+    expect_failure((*join)->prepare(boot), "has changed these subfiles just now");
+}
+
 TEST(Join, ExcludesOthers)
 {
     Scratch const scratch;

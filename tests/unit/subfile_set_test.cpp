@@ -235,6 +235,69 @@ TEST(Set, TakesNoLockForWhatItHasNotSeen)
     EXPECT_EQ(Whole(directory).read(), "first third!");
 }
 
+TEST(Set, GivesNoLockOfAJobThatDiesWhileItIsLookedAt)
+{
+    SetScratch const scratch;
+    auto const directory = scratch.path("a.subfiles");
+    {
+        SetJob job(directory, true);
+        job.write_at(0, "first");
+        ASSERT_TRUE(job.complete());
+    }
+    auto const opened = expect(open_directory(directory));
+    SetContents contents(opened.get(), some_set);
+    {
+        SetJob killed(directory, false);
+        killed.write_at(5, " second");
+        ASSERT_TRUE(contents.refresh());
+        EXPECT_EQ(contents.state(), SetState::live);
+        killed.die();
+    }
+    auto const taken = take_lock(opened.get(), contents, some_set, {1, 1, 1, "node", "a"});
+    EXPECT_EQ(taken ? "" : taken.error().text, "the job that wrote these subfiles has not completed the set");
+    ASSERT_TRUE(complete_set(opened.get(), some_set, true));
+    EXPECT_EQ(Whole(directory).read(), "first second");
+}
+
+TEST(Set, KeepsTheNumbersOfAJobThatDiedBeforeItsFirstChunk)
+{
+    SetScratch const scratch;
+    auto const directory = scratch.path("a.subfiles");
+    {
+        SetJob job(directory, true);
+        job.write_at(0, "first");
+        ASSERT_TRUE(job.complete());
+    }
+    auto const opened = expect(open_directory(directory));
+    auto const next = [&] {
+        SetContents contents(opened.get(), some_set);
+        EXPECT_TRUE(contents.refresh());
+        EXPECT_EQ(contents.state(), SetState::complete);
+        return contents.next_subfile();
+    };
+    auto const as_others_do = [&] {  // such as a drain or a join that is given up
+        SetContents contents(opened.get(), some_set);
+        EXPECT_TRUE(contents.refresh());
+        auto const lock = expect(take_lock(opened.get(), contents, some_set, {1, 1, 0, "drain", "a"}));
+        EXPECT_TRUE(lock);
+        give_back_lock(opened.get(), contents);
+    };
+    auto const before = next();
+    as_others_do();
+    EXPECT_EQ(next(), before);
+    EXPECT_FALSE(fs::exists(directory + "/writer"));
+    SetJob(directory, false).die();
+    auto const with_its = next();
+    EXPECT_GT(with_its, before);
+    for (int i = 0; i < 2; ++i) {
+        as_others_do();
+        EXPECT_EQ(next(), with_its) << "what it has begun may lie on a node";
+    }
+    std::ofstream(directory + "/" + subfile_name(with_its + 5)) << "left";
+    SetJob(directory, false).die();
+    EXPECT_FALSE(fs::exists(directory + "/" + subfile_name(with_its + 5)));
+}
+
 TEST(Set, OfAKilledJobIsCompletedWithWhatItHasWritten)
 {
     SetScratch const scratch;
