@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # subfile_kill_test.sh BIN CMAKE KILL_AT LAUNCHER...: join, split and recover, killed before calls that change something,
-# and run again. KILL_EVERY=1 takes all of these calls, instead of one in three.
+# and run again. KILL_EVERY=1 takes all of these calls, instead of one in five.
 set -euo pipefail
 verb=subfile
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/verb.sh"
@@ -8,7 +8,7 @@ verb=subfile
 kill_at=$3
 launcher=("${@:4}")
 unset TAPIOCA_STAGE TAPIOCA_SUBFILE TAPIOCA_RANKS_PER_NODE
-every=${KILL_EVERY:-3}
+every=${KILL_EVERY:-5}
 
 put_back() { # of DIRECTORY
     rm -rf got got.* && cp -a --sparse=always "$1"/* .
