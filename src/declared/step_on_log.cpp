@@ -60,9 +60,16 @@ bool StepState::start_staged()
     return true;
 }
 
-/// Where this rank's data lies in the file and in memory.
-std::vector<flush::WantedPiece> StepState::wanted_pieces() const
+/// Where this rank's data lies in the file and in memory; nothing if there are too many pieces.
+std::optional<std::vector<flush::WantedPiece>> StepState::wanted_pieces() const
 {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    for (std::size_t var = 0; var < variables().size(); ++var) {
+        bytes += variables()[var]->bytes();
+        for (auto const& layout : (relaid_[var] ? relaid_[var] : variables()[var])->layouts()) count += layout.pieces();
+    }
+    if (!flush::may_be_listed(count, static_cast<std::int64_t>(bytes))) return std::nullopt;
     std::vector<flush::WantedPiece> pieces;
     for (std::size_t var = 0; var < variables().size(); ++var) {
         auto const add = [&](std::int64_t offset, std::int64_t length, std::int64_t place) {

@@ -84,7 +84,7 @@ private:
     [[nodiscard]] Op staged_direction();
     void write_staged();
     [[nodiscard]] bool start_staged_read();
-    [[nodiscard]] std::vector<flush::WantedPiece> wanted_pieces() const;
+    [[nodiscard]] std::optional<std::vector<flush::WantedPiece>> wanted_pieces() const;
     void read_over();
 
     // step_on_set.cpp

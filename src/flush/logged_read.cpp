@@ -15,15 +15,6 @@ namespace {
 using Interval = comm::Team::Interval;
 using Lists = std::vector<std::vector<Interval>>;  ///< by rank
 
-/// Lists of pieces should take less memory than the pieces.
-bool fits(std::size_t pieces, std::int64_t bytes)
-{
-    constexpr std::size_t few = 4096;
-    constexpr std::size_t most = 250'000;
-    constexpr std::int64_t piece_bytes = 512;
-    return pieces <= few || (pieces <= most && bytes / static_cast<std::int64_t>(pieces) >= piece_bytes);
-}
-
 /// What is wanted, ascending and disjoint.
 std::vector<Interval> united(std::vector<WantedPiece> const& wanted)
 {
@@ -146,6 +137,14 @@ Lists answers(comm::Team const& team, std::vector<SliceClaim> const& latest, std
 
 }  // namespace
 
+bool may_be_listed(std::uint64_t pieces, std::int64_t bytes)
+{
+    constexpr std::uint64_t few = 4096;
+    constexpr std::uint64_t most = 250'000;
+    constexpr std::int64_t piece_bytes = 512;
+    return pieces <= few || (pieces <= most && bytes / static_cast<std::int64_t>(pieces) >= piece_bytes);
+}
+
 LoggedRead::LoggedRead(engine::Session& session, stage::Stage& stage, engine::FileSection const& range, bool coherent)
     : session_(&session), stage_(&stage), range_(range), coherent_(coherent)
 {
@@ -170,7 +169,7 @@ std::optional<std::vector<stage::Claim>> LoggedRead::own_claims(bool& doubtful) 
     auto claims = (*content)->claims(range_.begin, range_.end);
     std::int64_t bytes = 0;
     for (auto const& claim : claims) bytes += claim.end - claim.begin;
-    if (!fits(claims.size(), bytes)) return std::nullopt;
+    if (!may_be_listed(claims.size(), bytes)) return std::nullopt;
     return claims;
 }
 
@@ -183,7 +182,7 @@ core::Result<std::optional<ReadFrom>> LoggedRead::find(std::optional<std::vector
     std::int64_t bytes = 0;
     if (wanted)
         for (auto const& piece : *wanted) bytes += piece.length;
-    bool const able = claims && fits(wanted->size(), bytes);
+    bool const able = claims.has_value();
     if (!able) claims.reset();
     if (!able) mine.clear();
 

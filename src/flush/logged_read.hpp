@@ -31,6 +31,9 @@ struct WantedPiece {
     std::byte* to;
 };
 
+/// Whether so many pieces of so many bytes may be listed one by one: a list should take less memory than the pieces.
+bool may_be_listed(std::uint64_t pieces, std::int64_t bytes);
+
 class LoggedRead {
 public:
     /// Only `range` of the file is read, by any rank. `coherent`: what a rank has written to the file at once, all
@@ -38,9 +41,9 @@ public:
     LoggedRead(engine::Session& session, stage::Stage& stage, engine::FileSection const& range, bool coherent);
 
     /// Finds out whose log has the bytes that this rank wants; `wanted` has nothing if this rank cannot read in this
-    /// way. Returns nothing if the logs must be flushed: some rank cannot read in this way, two ranks have written the
-    /// same bytes in one epoch, or it is not certain which bytes the file has. Collective; the same on all ranks. Fails
-    /// only if a step was abandoned.
+    /// way, or wants pieces that must not be listed. Returns nothing if the logs must be flushed: some rank cannot read
+    /// in this way, two ranks have written the same bytes in one epoch, or it is not certain which bytes the file has.
+    /// Collective; the same on all ranks. Fails only if a step was abandoned.
     core::Result<std::optional<ReadFrom>> find(std::optional<std::vector<WantedPiece>> const& wanted);
     /// Gets what was found. Collective, like engine::fetch(); nothing may be logged between find() and get().
     core::Status get(core::Status const& local, engine::FetchCounts& counts);

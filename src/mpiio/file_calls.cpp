@@ -149,8 +149,10 @@ int get_size(MPI_File file, MPI_Offset* size)
     if (known && !known->takes_writes())
         if (auto const error = known->hand_over(Direction::read); error != MPI_SUCCESS) return raise(file, error);
     auto* const set = known ? known->set() : nullptr;
+    // The logs first, since a rank may bring its log's bytes to the file meanwhile.
+    auto const logged = known ? static_cast<MPI_Offset>(known->log_end()) : 0;
     auto const code = set ? raise(file, set->size(*size)) : mpi_functions().mpi.File_get_size(file, size);
-    if (known && code == MPI_SUCCESS) *size = std::max(*size, static_cast<MPI_Offset>(known->log_end()));
+    if (known && code == MPI_SUCCESS) *size = std::max(*size, logged);
     return code;
 }
 

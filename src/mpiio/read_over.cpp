@@ -73,12 +73,14 @@ core::Result<std::int64_t> Staged::read_pieces(ShapeCache::Match const& found, P
 {
     auto* const target = file().target();
     if (!target) return tl::unexpected(file().target_status().error());
-    auto const in_file = target->size();
+    auto in_file = target->size();
     if (!in_file) return tl::unexpected(in_file.error());
-    auto const size = static_cast<std::int64_t>(*in_file);
-    bool const beyond = part.end > size;  // then the last byte of any rank may be the end
+    bool const beyond = part.end > static_cast<std::int64_t>(*in_file);  // then any rank's last byte may be the end
     auto const surface = staging().stage().surface(part.access.origin, beyond ? pattern::no_offset : part.end);
     if (!surface) return tl::unexpected(surface.error());
+    if (beyond) in_file = target->size();  // once more: a rank may have brought its log's bytes to the file meanwhile
+    if (!in_file) return tl::unexpected(in_file.error());
+    auto const size = static_cast<std::int64_t>(*in_file);
     auto const load = [&](std::int64_t begin, std::span<std::byte> to) {
         return load_over(*target, **surface, begin, to);
     };
@@ -98,7 +100,8 @@ std::optional<AccessOutcome> Staged::read_from_logs(DataAccess const& request)
     auto const wanted = [&]() -> std::optional<std::vector<flush::WantedPiece>> {
         std::vector<flush::WantedPiece> pieces;
         auto const found = reads ? variable_of(part) : std::nullopt;
-        if (!part.obstacle.empty()) return std::nullopt;
+        if (!part.obstacle.empty() || !flush::may_be_listed(part.access.shape.pieces(), part.bytes))
+            return std::nullopt;
         if (found)
             each_piece(*found, [&](std::int64_t offset, std::int64_t length, std::int64_t place) {
                 pieces.push_back({offset, length, part.data + place});
